@@ -309,6 +309,17 @@ def test_less_than_an_instruction_per_frame_is_no_difference() -> None:
     assert compared(before, after, 0.0)["instructions_per_frame"].verdict == "no difference"
 
 
+def test_figures_are_medians_though_only_first_members_count_lines_of_memory() -> None:
+    """`compare --memory`: the first member has metrics that the others do not have."""
+    old, new = (side(*({"throughput_pps": pps - n * 100.0} for n in range(6))) for pps in (50_000.0, 40_000.0))
+    for rows in (old, new):
+        rows[0]["summary"]["metrics"]["code_lines_per_frame"] = 100.0
+        for one in rows[1:]:
+            one["summary"]["metrics"].pop("code_lines_per_frame", None)
+    line = compared(old, new, 0.01)["throughput_pps"]
+    assert (line.before, line.after, line.verdict) == (49_700.0, 39_700.0, "FAILED")
+
+
 def test_a_percentile_with_few_frames_beyond_it_is_only_shown() -> None:
     before = side(*({"latency_p99_ns": 70_000.0, "latency_p999_ns": 80_000.0, "latency_max_ns": 90_000.0} for _ in range(6)))
     after = side(*({"latency_p99_ns": 79_000.0, "latency_p999_ns": 99_000.0, "latency_max_ns": 199_000.0} for _ in range(6)))

@@ -121,6 +121,23 @@ def test_a_sample_has_the_worst_of_its_pairs_and_all_that_was_missed() -> None:
         assert sample.worst_over_time == ((1, 50), (2, 90), (4, 60))
 
 
+def test_the_worst_pair_may_be_one_of_a_path() -> None:
+    by_path: Any = SimpleNamespace(pairs=[pair(7, 80, "late", 900)], known=frozenset({(1, 1)}), covered=1)
+    whole = Hunted(Limits(7, 9), [(1, 4)], 4, [pair(1, 50, freed_ns=3)], [finding(7, None)], paths=by_path)
+    case: Any = SimpleNamespace(kind="arrivals", port="same", trial=SimpleNamespace(switches=None, failing=None))
+    sample = hunt._sample(case, whole)
+    assert (sample.instants, sample.worst_ns, sample.worst_at_ns, sample.freed_ns) == (2, 80, 7, 900)
+    assert sample.worst_over_time == ((1, 50),)
+
+
+@pytest.mark.parametrize(("step_ns", "said"), [(4, ""), (12, " --step 3"), (None, " --step 100")])
+def test_a_replay_has_the_step_of_its_trial(step_ns: int | None, said: str) -> None:
+    one = finding(9000, step_ns and SimpleNamespace(trial={"step_ns": step_ns}))
+    one = replace(one, lead=2)
+    row: Any = SimpleNamespace(samples=[SimpleNamespace(findings=[one], step_ns=400)], data={"mips": 250})
+    assert hunt._how(row, one) == f"--ports same --at 9000 --lead 2{said}"
+
+
 def test_a_plot_has_the_worst_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunt, "POINTS", 3)
     pairs = [pair(n, latency) for n, latency in enumerate((5, 9, 1, 2, 7, 8, 3))]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
-from irqlab.trials.hunt import CHECK_ROOM_NS, SETTLE_NS, HuntResult, HuntTrial, Received, Step, Transmitted
+from irqlab.trials.hunt import CHECK_ROOM_NS, SETTLE_NS, Cued, Cues, HuntResult, HuntTrial, Received, Step, Transmitted
 
 LIMITS = Limits(500, 1_000, 700, 2_000)
 Times = list[int | None]
@@ -235,3 +235,14 @@ def test_a_frame_that_is_lost_counts_more_than_a_packet_that_is_kept():
     trial = HuntTrial(1, 100, 4, transmits=True)
     found = HuntResult(trial, Received((None,)), Received((5,)), (), [], transmitted=(sent_in(0, 5, None),))
     assert list(pairs_of(found, LIMITS)) == [Pair(100, None, "lost")]
+
+
+def test_frames_on_cue_depart_at_the_cue() -> None:
+    """The first comes out once before the next pair begins, and again just before that pair's second frame does."""
+    trial = HuntTrial(2, 4_000_000, 0, cues=Cues(((0, 1),), (1, None)))
+    at_ns = SETTLE_NS + 1_000
+    cued = (Cued(1, 0, 0, at_ns, 0, 1), Cued(9, 0, 0, None, 0, 0))
+    second = Received((trial.period_ns + 3_999_000, 400), repeats=((0, trial.period_ns - 2_000),))
+    found = HuntResult(trial, Received((500, 500)), second, (), [], cued=cued)
+    limits = Limits(500, 2 * trial.period_ns)
+    assert [pair.what for pair in pairs_of(found, limits)] == ["duplicated", ""]

@@ -14,6 +14,7 @@ from irqlab.hunting import paths
 from irqlab.hunting.cases import Case
 from irqlab.hunting.pairs import Limits
 from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.rpc import TesterError
 from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, Path, Received
 from tests.unit.fakes import FakeTestbed, stand_on
 
@@ -37,6 +38,11 @@ class Formula(FakeTestbed):
     """No frame comes out after the first that was left."""
     dies_at: int = 0
     stopped_after: int = 10**6
+    only_cued: bool = False
+    """By time nothing goes wrong."""
+    awake: bool = False
+    """What is late comes out by itself, and the processor does not idle."""
+    broken: Exception | None = None
     hunts: list[HuntTrial] = field(default_factory=list)
 
     def run(self, spec: Any) -> Any:
@@ -44,6 +50,8 @@ class Formula(FakeTestbed):
         if len(self.hunts) >= self.stopped_after:
             raise CancelledError("stopped")
         self.hunts.append(spec)
+        if self.broken:
+            raise self.broken
         cued: list[Cued] = []
         second: list[int | None] = []
         pcs = []
@@ -62,9 +70,10 @@ class Formula(FakeTestbed):
                 cued.append(Cued(point, 0, way[point][1], at_ns, booked_ns, address))
             if self.dies_at and address == self.dies_at:
                 raise KernelProblemError("BUG: 1")
-            left = None if spec.last_alone and pair == spec.pairs - 1 else PERIOD_NS
-            wrong = (self.bad and address == self.bad) or (self.deaf and left_before)
-            left_before = left_before or bool(wrong)
+            left = None if spec.last_alone and pair == spec.pairs - 1 and not self.awake else PERIOD_NS
+            wrong = self.bad and address == self.bad and (spec.cues or not self.only_cued)
+            wrong = bool(wrong or (self.deaf and left_before))
+            left_before = left_before or wrong
             second.append(left if wrong else ALONE_NS)
             pcs.append(address)
         ways = [COMMON, RARE][: 1 + (spec.pairs >= EVERY)] if spec.cues and None in spec.cues.points else []
@@ -135,6 +144,32 @@ def test_a_dut_that_dies_is_a_finding_with_few_pairs() -> None:
     assert found.broken
     finding = next(iter(paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)))
     assert (finding.what, finding.instants, finding.said) == ("message", 1, "BUG: 1")
+    assert (finding.at_ns, finding.lead) == (None, None), "--at cannot replay it"
+
+
+@pytest.mark.parametrize(("awake", "what"), [(False, "left"), (True, "held")])
+def test_what_is_not_seen_again_by_time_is_weighed_too(awake: bool, what: str) -> None:
+    found, testbed = tried(bad=0x1000 + 77, only_cued=True, awake=awake)
+    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    assert (finding.what, finding.lead, finding.replay) == (what, None, None)
+
+
+def test_findings_are_kept_if_the_user_does_not_wait_for_the_shortest_trials() -> None:
+    found, testbed = tried(bad=0x1000 + 77)
+    testbed.stopped_after = len(testbed.hunts)
+    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    assert (finding.what, finding.lead, finding.pc) == ("late", None, 0x1000 + 77)
+
+
+def test_a_dut_that_dies_before_there_are_cues_is_a_finding() -> None:
+    found, testbed = tried(broken=KernelProblemError("BUG: 1"))
+    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    assert (finding.what, finding.said) == ("message", "BUG: 1")
+
+
+def test_without_a_tester_that_can_nothing_is_tried() -> None:
+    testbed = Formula(lambda offered: offered, broken=TesterError("start: cues: this QEMU does not let the tester stop"))
+    assert paths.hunt_paths(stand_on(testbed), CASE, LIMITS, 1_000) is None
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])

@@ -11,13 +11,14 @@ import pytest
 from irqlab.debug.evidence import replay_of
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.hunting import search
+from irqlab.hunting import paths, search
 from irqlab.hunting.cases import Case
+from irqlab.hunting.findings import Finding
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, alone_of, hunt, led, step_of
 from irqlab.qemu.machine import CancelledError, MachineError
-from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, NotSupportedError, Received, Step, Transmitted
+from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, NotSupportedError, Received, Step, Transmitted
 from tests.unit.fake_hunted import runner_of
 
 ALONE_NS = 20_000
@@ -194,6 +195,27 @@ def test_trials_after_one_in_which_the_dut_failed_are_judged():
 def test_a_pair_in_which_a_frame_came_out_once_more_is_a_finding():
     found, _ = hunted(answers(repeats=((5, 900),)), replace(CASE, port="other"), step=100)
     assert [(f.what, f.port, f.instants, f.at_ns) for f in found.findings] == [("duplicated", "other", 1, 5 * 400)]
+
+
+def by_paths(monkeypatch: pytest.MonkeyPatch, what: str, address: int) -> None:
+    """By paths such a pair was found before this instruction, and it is a finding or not."""
+    cued = Cued(7, 1, 1, None, 0, address)
+    missed = paths.Missed(Pair(5 * 400, 3, "late"), cued, ONE)
+    monkeypatch.setattr(search, "hunt_paths", lambda *_: paths.Tried(missed=[missed]))
+    one = Finding("arrivals", "same", what, None, None, 1, 3, 5, None, pc=address)
+    monkeypatch.setattr(search, "found_on_paths", lambda *_: [one])
+
+
+@pytest.mark.parametrize(
+    ("what", "address", "pc", "both"),
+    [("left", 100, 100, False), ("left", 100, 101, True), ("held", 100, 100, True), ("left", 0, 0, True)],
+)
+def test_what_paths_have_found_too_is_one_finding(
+    what: str, address: int, pc: int, both: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_paths(monkeypatch, what, address)
+    found, _ = hunted(answers(lambda gap, _: gap == 5 * 400, pcs=(pc,) * 32), step=100)
+    assert [finding.at_ns for finding in found.findings] == [*([5] if what == "left" else []), *([5 * 400] if both else [])]
 
 
 def cut_at(gap_ns: int) -> Any:

@@ -29,6 +29,10 @@ IN_TREE = [
     (6, "device eth0 entered promiscuous mode"),
     (5, "random: crng init done"),
     (4, "my8139: loading out-of-tree module taints kernel."),
+    (4, "my8139: module license 'Proprietary' taints kernel."),
+    (4, "Disabling lock debugging due to kernel taint"),
+    (4, "qlge: module is from the staging directory, the quality is unknown, you have been warned."),
+    (4, "(elapsed 0.001 seconds) done."),
     (4, "irqmod-x: module verification failed: signature and/or required key missing - tainting kernel"),
 ]
 """What good drivers say, with its level."""

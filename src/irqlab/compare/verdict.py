@@ -136,7 +136,11 @@ class Line:
 
 def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequence[str] = ()) -> list[Line]:
     """Every metric of two rows; `judged`: names of the metrics that can fail; empty: all."""
-    old, new = before["summary"]["metrics"], dict(after["summary"]["metrics"])
+    spreads = {metric.name: _spread(metric, before, after) for metric in METRICS}
+    known = {name: spread for name, spread in spreads.items() if spread is not None}
+    # If only the first members were asked for lines of memory, rows of medians have no medians of metrics.
+    old = before["summary"]["metrics"] | {name: median_low(spread.before) for name, spread in known.items()}
+    new = after["summary"]["metrics"] | {name: median_low(spread.after) for name, spread in known.items()}
     timed = min(row["summary"]["timed"] for row in (before, after))
     counted = _by_function(before) is not None and _by_function(after) is not None
     if counted and old.get(INSTRUCTIONS) is not None:
@@ -147,7 +151,7 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
             before=old.get(m.name),
             after=new.get(m.name),
             fail_above=fail_above if not judged or m.name in judged else None,
-            spread=None if counted and m.name == INSTRUCTIONS else _spread(m, before, after),
+            spread=None if counted and m.name == INSTRUCTIONS else spreads[m.name],
             judged=timed * BEYOND.get(m.name, 1.0) >= TAIL or m.name not in BEYOND,
             counted=counted and m.name == INSTRUCTIONS,
         )

@@ -39,7 +39,12 @@ HARMLESS = (
         r"|^firmware_class: See https://wiki\.debian\.org/Firmware|CPUSaver disabled\. Needs ",
         "the DUT has no firmware, which is in Debian's non-free; a driver that needs it does not come up",
     ),
-    Harmless(r"^done\.$", "the end of a line about a suspend, if another message came in between"),
+    Harmless(r"^[\w-]+: module license '.*' taints kernel\.$", "it is not free"),
+    Harmless(r"^Disabling lock debugging due to kernel taint$", "the same"),
+    Harmless(r"^[\w-]+: module is from the staging directory, the quality is unknown", "in-tree, in drivers/staging"),
+    Harmless(
+        r"^(\(elapsed \d+\.\d{3} seconds\) )?done\.$", "the end of a line about a suspend, if another message came in between"
+    ),
     Harmless(r"xHC error in resume, USBSTS 0x401, Reinit|root hub lost power or was reset", "QEMU resets its xHCI in a suspend"),
     Harmless(r"^hrtimer: interrupt took \d+ ns", "the handler was not run for a time", True),
     Harmless(r"^clocksource: ", "a clock was not read for a time", True),

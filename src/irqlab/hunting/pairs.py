@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from irqlab.trials.hunt import CHECK_EVERY_NS, CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult, Received
@@ -139,36 +139,46 @@ def _stuck(found: HuntResult, number: int, bound_ns: int) -> bool:
     return len(checks) < CHECKS or checks[-1] is None or checks[-1] > bound_ns
 
 
-def _departures(found: HuntResult) -> Iterator[tuple[Received, int, int, int, int]]:
-    """Each stream: its frames in a pair, when the first departs, and how far apart pairs and frames are, in ns."""
+def _departures(found: HuntResult) -> Iterator[tuple[Received, int, Callable[[int], int]]]:
+    """Each stream: its frames in a pair, and when the one in a place departed, in ns from the start of the window."""
     spec = found.spec
-    yield found.first, spec.first_frames, SETTLE_NS, spec.period_ns, spec.first_every_ns
-    yield found.second, spec.frames, SETTLE_NS + spec.first_gap_ns, spec.period_ns + spec.step_ns, spec.frames_every_ns
-    yield found.check, CHECKS, SETTLE_NS + spec.period_ns - CHECK_ROOM_NS, spec.period_ns, CHECK_EVERY_NS
+
+    def first(place: int) -> int:
+        number, rest = divmod(place, spec.first_frames)
+        return SETTLE_NS + number * spec.period_ns + rest * spec.first_every_ns
+
+    def second(place: int) -> int:
+        number, rest = divmod(place, spec.frames)
+        return SETTLE_NS + number * spec.period_ns + found.gap_ns(number) + rest * spec.frames_every_ns
+
+    def check(place: int) -> int:
+        number, rest = divmod(place, CHECKS)
+        return SETTLE_NS + (number + 1) * spec.period_ns - CHECK_ROOM_NS + rest * CHECK_EVERY_NS
+
+    yield found.first, spec.first_frames, first
+    yield found.second, spec.frames, second
+    yield found.check, CHECKS, check
 
 
 def _repeated(found: HuntResult) -> set[int]:
     """The pairs in which a frame came out once more, also one of a pair before."""
-    pairs = set()
-    for stream, frames, first_ns, every_ns, within_ns in _departures(found):
-        for place, age_ns in stream.repeats:
-            number, rest = divmod(place, frames)
-            at_ns = first_ns + number * every_ns + rest * within_ns + age_ns
-            pairs.add(min((at_ns - SETTLE_NS) // found.spec.period_ns, found.spec.pairs - 1))
-    return pairs
+    return {
+        min((departed_ns(place) + age_ns - SETTLE_NS) // found.spec.period_ns, found.spec.pairs - 1)
+        for stream, _, departed_ns in _departures(found)
+        for place, age_ns in stream.repeats
+    }
 
 
 def _reordered(found: HuntResult) -> set[int]:
     """The pairs of frames that came out after a later one of the same stream (RFC 4737, 3.3)."""
     pairs = set()
-    for stream, frames, first_ns, every_ns, within_ns in _departures(found):
+    for stream, frames, departed_ns in _departures(found):
         earliest_ns = None
         for place, latency_ns in reversed(list(enumerate(stream.latencies_ns)) if stream is not found.check else []):
             if latency_ns is not None:
-                number, rest = divmod(place, frames)
-                out_ns = first_ns + number * every_ns + rest * within_ns + latency_ns
+                out_ns = departed_ns(place) + latency_ns
                 if earliest_ns is not None and out_ns > earliest_ns:
-                    pairs.add(number)
+                    pairs.add(place // frames)
                 earliest_ns = out_ns if earliest_ns is None else min(earliest_ns, out_ns)
     return pairs
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import cycle
 
@@ -24,6 +25,7 @@ from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing
 from irqlab.hunting.weighing import weighed
 from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.rpc import TesterError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import Cued, Cues, HuntResult, HuntTrial
 from irqlab.trials.testbed import Testbed
@@ -104,10 +106,16 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
     except IrqlabError as error:
         runner.progress(f"{case.kind} are tried by time only: {error}")
         return None
+    alone = _with(one, code, [None] * LEADS)
     try:
-        survey = runner.trial(_with(one, code, [None] * LEADS))
+        survey = runner.attempt(alone)
     except CancelledError:
         return Tried(interrupted=True)
+    except TesterError as error:
+        runner.progress(f"{case.kind} are tried by time only: {error}")
+        return None
+    if isinstance(survey, IrqlabError):
+        return Tried(broken=[(alone, survey)])
     ways = {way.path: way.steps for way in survey.paths}
     if not ways:
         return Tried()
@@ -139,45 +147,47 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
 
 
 def found_on_paths(runner: TrialRunner, case: Case, found: Tried, limits: Limits, step_ns: int) -> Iterator[Finding]:
-    """What went wrong, by instructions close to each other; with the shortest trial that shows it again by time."""
-    by_number = {one.cued.executed: one for one in sorted(found.missed, key=lambda one: one.pair.latency_ns or 0)}
+    """What went wrong, by instructions close to each other; of the first ones with the shortest trial that shows it by time."""
+    by_number = {
+        (one.cued.executed, one.pair.what): one for one in sorted(found.missed, key=lambda one: one.pair.latency_ns or 0)
+    }
     in_order = [replace(one.pair, gap_ns=one.cued.executed) for one in found.missed]
     for number, one in enumerate(group(case.kind, case.port, in_order, 1)):
         assert one.at_ns is not None
-        worst = by_number[one.at_ns]
+        worst = by_number[one.at_ns, one.what]
         gap_ns = worst.pair.gap_ns
         finding = replace(one, from_ns=None, to_ns=None, at_ns=gap_ns, arrival_ns=gap_ns, pc=worst.cued.address)
         shown = _shown(runner, case, worst, limits, step_ns) if number < CONFIRMED else None
         if shown:
             gap_ns = shown.gaps_ns[-1]
             finding = replace(finding, at_ns=gap_ns, arrival_ns=gap_ns, lead=shown.pairs - 1, replay=replay_of(shown))
-            finding = weighed(runner, finding, shown, limits)
-        yield finding
+        yield weighed(runner, finding, shown or worst.trial, limits)
     for trial, error in found.broken:
         yield _broken(runner, case, trial, error)
 
 
 def _shown(runner: TrialRunner, case: Case, missed: Missed, limits: Limits, step_ns: int) -> HuntTrial | None:
-    """A trial without cues that ends with a pair in which it goes wrong, too; None: none was found."""
+    """A trial without cues that ends with a pair in which it goes wrong, too; None: none was found, or the user interrupts."""
     last = missed.trial.pairs - 1
-    for lead in sorted({0, last, *(1 << n for n in range(last.bit_length()))}):
-        assert missed.trial.cues is not None
-        cued = _with(missed.trial, missed.trial.cues.code, missed.trial.cues.points[last - lead :])
-        result = runner.attempt(cued)
-        if isinstance(result, IrqlabError) or not list(pairs_of(result, limits))[-1].what:
-            continue
-        at_ns = result.gap_ns(lead) - result.cued[-1].booked_ns
-        if at_ns < lead * step_ns:
-            continue
-        timed = replace(case.trial, pairs=lead + 1, step_ns=step_ns, first_gap_ns=at_ns - lead * step_ns)
-        again = runner.attempt(timed)
-        if isinstance(again, IrqlabError) or list(pairs_of(again, limits))[-1].what:
-            return timed
+    with suppress(CancelledError):
+        for lead in sorted({0, last, *(1 << n for n in range(last.bit_length()))}):
+            assert missed.trial.cues is not None
+            cued = _with(missed.trial, missed.trial.cues.code, missed.trial.cues.points[last - lead :])
+            result = runner.attempt(cued)
+            if isinstance(result, IrqlabError) or not list(pairs_of(result, limits))[-1].what:
+                continue
+            at_ns = result.gap_ns(lead) - result.cued[-1].booked_ns
+            if at_ns < lead * step_ns:
+                continue
+            timed = replace(case.trial, pairs=lead + 1, step_ns=step_ns, first_gap_ns=at_ns - lead * step_ns)
+            again = runner.attempt(timed)
+            if isinstance(again, IrqlabError) or list(pairs_of(again, limits))[-1].what:
+                return timed
     return None
 
 
 def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabError) -> Finding:
-    """The DUT failed in a trial; with the shortest one in which it fails."""
+    """The DUT failed in a trial; with the shortest one in which it fails. It has cues, so --at does not replay it."""
     cues = trial.cues
     assert cues is not None
 
@@ -185,7 +195,7 @@ def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabErro
         return _with(trial, cues.code, cues.points[begin : begin + pairs])
 
     _, pairs, error = shortest_failing(runner, part, trial.pairs, error)
-    return Finding(case.kind, case.port, "message", None, None, pairs, None, None, pairs - 1, said(error))
+    return Finding(case.kind, case.port, "message", None, None, pairs, None, None, None, said(error))
 
 
 def _apart(one: HuntTrial, limits: Limits) -> HuntTrial:

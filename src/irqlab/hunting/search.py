@@ -106,9 +106,10 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     if case.kind in BY_PATH and options.begin is None and options.end is None and not interrupted:
         by_path = hunt_paths(runner, case, limits, max(len(judged), LEAST_BY_PATH))
     if by_path is not None:
-        before = {one.cued.address for one in by_path.missed}
-        grouped = [one for one in grouped if one.pc not in before]
         weighed = list(found_on_paths(runner, case, by_path, limits, step_of(runner, options)))
+        # Once is enough; not if what was found there may be no finding.
+        known = {(one.cued.address, one.pair.what) for one in by_path.missed} if not parted(weighed)[1] else set()
+        grouped = [one for one in grouped if not one.pc or (one.pc, one.what) not in known]
         interrupted = by_path.interrupted
     weighed += [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
     confirmed, observations = parted(weighed)

@@ -278,13 +278,14 @@ def _timeless(case: Case) -> bool:
 
 def _sample(case: Case, hunted: Hunted) -> Sample:
     timeless = _timeless(case)
-    timed = [pair for pair in hunted.pairs if pair.latency_ns is not None]
+    pairs = [*hunted.pairs, *(hunted.paths.pairs if hunted.paths else ())]
+    timed = [pair for pair in pairs if pair.latency_ns is not None]
     worst = max(timed, key=lambda pair: pair.latency_ns or 0, default=None)
     broken = sum(one.instants for one in hunted.findings if one.what == "message" and one.said is not None)
     return Sample(
         kind=case.kind,
         port=case.port,
-        instants=len(hunted.pairs) + broken + (len(hunted.paths.pairs) if hunted.paths else 0),
+        instants=len(pairs) + broken,
         places=len(hunted.paths.known) if hunted.paths else None,
         tried_places=hunted.paths.covered if hunted.paths else None,
         step_ns=None if timeless else hunted.step_ns,
@@ -293,13 +294,13 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
         bound_ns=hunted.limits.bound_ns,
         worst_ns=worst.latency_ns if worst else None,
         worst_at_ns=worst.gap_ns if worst and not timeless else None,
-        freed_ns=max((pair.freed_ns for pair in hunted.pairs if pair.freed_ns is not None), default=None),
+        freed_ns=max((pair.freed_ns for pair in pairs if pair.freed_ns is not None), default=None),
         missed=sum(one.instants for one in hunted.findings),
         held=sum(one.instants for one in hunted.observations) or None,
         planned=hunted.planned,
         findings=tuple(hunted.findings),
         observations=tuple(hunted.observations),
-        worst_over_time=tuple(_thinned(timed)),
+        worst_over_time=tuple(_thinned([pair for pair in hunted.pairs if pair.latency_ns is not None])),
     )
 
 
@@ -451,7 +452,9 @@ def _how(row: Row, finding: Finding) -> str:
     """The options that replay a finding."""
     kind = finding.kind.split()[0]
     sample = next(sample for sample in row.samples if finding in sample.findings)
-    step = (sample.step_ns or 0) // (1000 // row.data["mips"])
+    # By paths the step is the one that was asked for, whatever --instants made of it.
+    step_ns = finding.replay.trial["step_ns"] if finding.replay else sample.step_ns or 0
+    step = step_ns // (1000 // row.data["mips"])
     options = ["--what", kind] if kind != KINDS[0] else []
     options += ["--ports", finding.port, "--at", str(finding.place), "--lead", str(finding.lead)]
     return " ".join([*options, *(["--step", str(step)] if step > 1 and finding.lead else [])])

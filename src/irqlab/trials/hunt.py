@@ -412,7 +412,8 @@ class HuntResult:
     def gap_ns(self, pair: int) -> int:
         """From a pair's first frame to its second event."""
         at_ns = self.cued[pair].at_ns if self.cued else None
-        return self.spec.gaps_ns[pair] if at_ns is None else at_ns - SETTLE_NS - pair * self.spec.period_ns
+        spec = self.spec
+        return spec.first_gap_ns + pair * spec.step_ns if at_ns is None else at_ns - SETTLE_NS - pair * spec.period_ns
 
     stepped: tuple[tuple[int, int], ...] = ()
     """With `steps`: when each began and ended, in ns from the start of the window; those of the first pair, of the second, ..."""

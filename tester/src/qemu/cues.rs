@@ -65,6 +65,28 @@ impl State {
         }
     }
 
+    /// Forgets what was, and begins with these cues. Whether their code is other code, whose blocks are not known.
+    ///
+    /// QEMU keeps translated blocks from trial to trial. So without cues the code stays known, and is watched: another trial may
+    /// translate blocks that the next one with cues executes.
+    fn begin(&mut self, cues: &Cues, ns_per_instruction: u64) -> bool {
+        let known = std::mem::replace(self, State::new());
+        let anew = !cues.ranges.is_empty() && known.cues.ranges != cues.ranges;
+        self.cues = cues.clone();
+        self.ns_per_instruction = ns_per_instruction;
+        self.rounds = vec![Cued::default(); cues.points.len()];
+        if !anew {
+            (self.blocks, self.cues.ranges) = (known.blocks, known.cues.ranges);
+        }
+        anew
+    }
+
+    /// Whether the code contains this address.
+    fn watches(&self, address: u64) -> bool {
+        let mut ranges = self.cues.ranges.iter();
+        ranges.any(|(begin, end)| (*begin..*end).contains(&address))
+    }
+
     /// A block of the code begins at `now_ns`. Some: it is to be left, and begins again.
     fn enters(&mut self, now_ns: u64, block: usize) -> Option<Due> {
         let since_ns = now_ns.checked_sub(self.begin_ns? + self.cues.first_ns)?;
@@ -172,24 +194,11 @@ fn state() -> MutexGuard<'static, State> {
 
 /// Has events happen on cue in the next window. No ranges: ends that.
 pub fn arm(cues: &Cues, ns_per_instruction: u64) -> Result<(), String> {
-    let mut state = state();
-    let anew = !cues.ranges.is_empty() && state.cues.ranges != cues.ranges;
-    let blocks = std::mem::take(&mut state.blocks);
-    let ranges = std::mem::take(&mut state.cues.ranges);
-    *state = State::new();
+    let anew = state().begin(cues, ns_per_instruction);
     ACTIVE.store(!cues.ranges.is_empty(), Ordering::Relaxed);
     if cues.ranges.is_empty() {
-        // The blocks are still translated.
-        (state.blocks, state.cues.ranges) = (blocks, ranges);
         return Ok(());
     }
-    if !anew {
-        state.blocks = blocks;
-    }
-    state.cues = cues.clone();
-    state.ns_per_instruction = ns_per_instruction;
-    state.rounds = vec![Cued::default(); cues.points.len()];
-    drop(state);
     let needed = (api().cpu_loop_exit, api().icount_update, api().timers_state);
     let flush = api()
         .tb_flush
@@ -219,13 +228,8 @@ pub fn found() -> (Vec<Cued>, Vec<Path>) {
 
 /// Looks at a block that was translated.
 pub fn watch(translation: &Translation) {
-    if !ACTIVE.load(Ordering::Relaxed) {
-        return;
-    }
-    let start = translation.start();
     let mut state = state();
-    let mut ranges = state.cues.ranges.iter();
-    if ranges.any(|(begin, end)| (*begin..*end).contains(&start)) {
+    if state.watches(translation.start()) {
         let all = 0..translation.instructions();
         let addresses = all.map(|index| translation.at(index, |address, _| address));
         state.blocks.push(addresses.collect());
@@ -332,6 +336,23 @@ mod tests {
         assert_eq!(state.rounds[0].path, state.rounds[2].path);
         assert_eq!(one.steps[11], (101, state.rounds[1].place));
         assert_ne!(one.steps[10].1, other.steps[10].1);
+    }
+
+    #[test]
+    fn code_is_watched_in_trials_without_cues_too() {
+        let mut armed = state(&[Some(12)]);
+        let (cues, blocks) = (armed.cues.clone(), armed.blocks.clone());
+        assert!(!armed.begin(&Cues::NONE, 4));
+        assert!(armed.watches(999) && !armed.watches(1_000));
+        assert!(armed.rounds.is_empty() && armed.begin_ns.is_none());
+        assert!(!armed.begin(&cues, 4), "the code is known");
+        assert_eq!((&armed.blocks, armed.rounds.len()), (&blocks, 1));
+        let other = Cues {
+            ranges: vec![(2_000, 3_000)],
+            ..cues
+        };
+        assert!(armed.begin(&other, 4));
+        assert!(armed.blocks.is_empty() && armed.watches(2_000) && !armed.watches(0));
     }
 
     #[test]
