@@ -53,6 +53,8 @@ CONFIRMED = 8
 """For so many findings the shortest trial is looked for that shows them."""
 DEAD_PAIRS = 16
 """If more pairs go wrong at the end of a trial, a NIC is deaf since the first of them."""
+NEAR = 24
+"""Instructions around an instant at which what a cue has shown is looked for by time."""
 ROUNDS = 3
 """Pairs that went another way than expected are made up for in further trials."""
 Place = tuple[int, int]
@@ -138,7 +140,7 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
                 if not isinstance(result, CancelledError):
                     broken.append((trial, result))
                 continue
-            tried.update((cued.address, cued.place) for cued in result.cued if cued.at_ns is not None)
+            tried.update(_hit(result))
             judged += pairs_of(result, limits)
             missed += _missed(result, limits)
         interrupted = any(isinstance(result, CancelledError) for result in results)
@@ -167,23 +169,37 @@ def found_on_paths(runner: TrialRunner, case: Case, found: Tried, limits: Limits
 
 
 def _shown(runner: TrialRunner, case: Case, missed: Missed, limits: Limits, step_ns: int) -> HuntTrial | None:
-    """A trial without cues that ends with a pair in which it goes wrong, too; None: none was found, or the user interrupts."""
-    last = missed.trial.pairs - 1
+    """A trial without cues that ends with a pair in which it goes wrong, too; None: none was found, or the user interrupts.
+
+    The pairs before it are not the same ones, so the instruction may be reached a little earlier or later.
+    """
+    cues, last = missed.trial.cues, missed.trial.pairs - 1
+    assert cues is not None
+    instruction_ns = 1_000 // runner.testbed.machine.mips
     with suppress(CancelledError):
         for lead in sorted({0, last, *(1 << n for n in range(last.bit_length()))}):
-            assert missed.trial.cues is not None
-            cued = _with(missed.trial, missed.trial.cues.code, missed.trial.cues.points[last - lead :])
-            result = runner.attempt(cued)
+            result = runner.attempt(_with(missed.trial, cues.code, cues.points[last - lead :]))
             if isinstance(result, IrqlabError) or not list(pairs_of(result, limits))[-1].what:
                 continue
-            at_ns = result.gap_ns(lead) - result.cued[-1].booked_ns
-            if at_ns < lead * step_ns:
-                continue
-            timed = replace(case.trial, pairs=lead + 1, step_ns=step_ns, first_gap_ns=at_ns - lead * step_ns)
-            again = runner.attempt(timed)
-            if isinstance(again, IrqlabError) or list(pairs_of(again, limits))[-1].what:
-                return timed
+            at_ns = result.gap_ns(lead) - result.cued[-1].booked_ns - lead * step_ns
+            for offset in sorted(range(-NEAR, NEAR + 1), key=abs):
+                first_ns = at_ns + offset * instruction_ns
+                if first_ns < 0:
+                    continue
+                timed = replace(case.trial, pairs=lead + 1, step_ns=step_ns, first_gap_ns=first_ns)
+                again = runner.attempt(timed)
+                if isinstance(again, IrqlabError) or list(pairs_of(again, limits))[-1].what:
+                    return timed
+            return None
     return None
+
+
+def _hit(result: HuntResult) -> Iterator[Place]:
+    """The places that were next when the second event came. An interrupt may have come just before it."""
+    pcs = result.second.pcs[:: result.spec.frames or 1]
+    for number, cued in enumerate(result.cued):
+        if cued.at_ns is not None and (not pcs or pcs[number] in (0, cued.address)):
+            yield cued.address, cued.place
 
 
 def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabError) -> Finding:
