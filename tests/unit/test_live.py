@@ -26,15 +26,15 @@ from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError
 from irqlab.live.testbed import Settings, what_helps
-from irqlab.methods import burst, catalogue, loss, metrics, throughput
+from irqlab.methods import burst, loss, metrics, throughput
 from irqlab.present.tables import Table
 from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.data.samples import sample
 from tests.unit.fakes import FakeTestbed
 
-DATA = Path(__file__).resolve().parents[1] / "data"
 PORTS = ("p0", "p1")
 
 
@@ -434,7 +434,7 @@ def test_line_rates(text: str, bps: float) -> None:
 
 
 def test_two_files_side_by_side() -> None:
-    one = catalogue.read(DATA / "sample_full.json")
+    one = sample()
     found = beside.tables(one, one, ("board", "lab"))
     assert len(found) == sum(row["complete"] for row in one["measured"]["results"])
     for table in found:
@@ -465,7 +465,7 @@ def test_applications_and_cliffs_side_by_side() -> None:
 
 
 def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:
-    document = json.loads((DATA / "sample_throughput.json").read_text())
+    document = sample("throughput")
     rows = [row for row in document["measured"]["results"] if row["method"] == "throughput"]
     document["measured"]["results"] = rows[:1]
     bidirectional = rows[0]["bidirectional"]
