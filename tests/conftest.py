@@ -9,6 +9,8 @@ import pytest
 
 from irqlab.qemu import machine
 
+pytest_plugins = ["tests.leftovers"]
+
 
 @pytest.fixture(autouse=True)
 def not_cancelled() -> Iterator[None]:
