@@ -23,7 +23,7 @@ import msgspec
 from irqlab.config.traffic import FrameSize, Load, mean_frame_bytes, wire_rate_pps
 from irqlab.dut.counters import STATISTICS, Counters
 from irqlab.methods import catalogue
-from irqlab.methods.metrics import METRICS
+from irqlab.methods.metrics import METRICS, base_rates
 from irqlab.profile.tree import totals
 from irqlab.results import document as results
 from irqlab.results.document import MethodResult
@@ -539,7 +539,11 @@ def metrics(made: Made, size: FrameSize) -> MethodResult:
     assert result.total_throughput_pps is not None
     figures = {metric.name: made.instructions * (1.0 + 0.01 * n) for n, metric in enumerate(METRICS)}
     figures["throughput_pps"] = result.total_throughput_pps
-    result.summary = {"base_pps": result.total_throughput_pps, "metrics": figures, "profile": None}
+    base_pps, _ = base_rates(result.total_throughput_pps)
+    result.summary = {
+        "base_pps": base_pps, "cost_pps": 0.2 * base_pps, "below_pps": 0.9 * base_pps, "overload_pps": 2 * base_pps,
+        "idle_ratio": 0.6, "timed": 9000, "metrics": figures, "profile": None,
+    }  # fmt: skip
     return result
 
 

@@ -159,6 +159,28 @@ def test_a_planted_fault_is_found_and_replayed(
     assert int(seen[1]) in {each * int(repeat) for each in kinds}, finding
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        (FAST, ("--rx", "napi", "--tx", "interrupt", "--what", "arrivals")),
+        ("napi_no_second_look", ("--rx", "napi", "--tx", "interrupt", "--what", "arrivals")),
+        ("napi_stays_masked", ("--rx", "napi", "--tx", "interrupt", "--what", "arrivals")),
+        ("de_no_second_look", ("--rx", "de", "--tx", "interrupt", "--what", "arrivals")),
+        ("tx_timer_not_armed", (*CARD, "--rx", "napi", "--tx", "off", "--what", "transmit")),
+        ("tx_timer_gives_up", (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--what", "transmit")),
+        ("one_cause_of_two", (*CARD, "--rx", "napi", "--tx", "interrupt", "--irq-delay", "5000", "--what", "transmit")),
+        ("ack_not_flushed", (*CARD, "--rx", "napi", "--tx", "interrupt", "--write-delay", "2000", "--what", "arrivals")),
+    ],
+)
+def test_a_planted_fault_is_found_from_each_of_ten_states(cli: Cli, tmp_path: Path, fault: str, options: tuple[str, ...]) -> None:
+    module = str(planted(fault, tmp_path))
+    limit = ("--instants", "3000", "--traces", "0")
+    for state in range(10):
+        done = cli("hunt", "--driver", module, *options, *limit, "--state", str(state), timeout_s=600)
+        assert done.returncode == 1, f"state {state}: {done.stdout}{done.stderr}"
+
+
 def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
     """The finding has a trace, and GDB begins where the second frame arrives."""
     traced = next(one for sample in row["samples"] for one in sample["findings"] if one["trace"])

@@ -133,15 +133,16 @@ def test_of_two_directions_the_longer_latency_counts() -> None:
     known = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=4000.0)
     overload = forwarded(stream(received_in_window=400), instructions=8_000_000)
     seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=UNSET)
-    assert metrics.metrics(known, forwarded(short, long), overload, seen) == {
+    low = forwarded(stream(received_in_window=160))
+    assert metrics.metrics(known, low, forwarded(short, long), overload, seen) == {
         "throughput_pps": 4000.0, "latency_p50_ns": 11, "latency_p90_ns": 22, "latency_p99_ns": 33, "latency_p999_ns": 45,
-        "latency_max_ns": 55, "instructions_per_frame": 1000.0, "interrupts_per_frame": 0.25, "nic_accesses_per_frame": 2.0,
+        "latency_max_ns": 55, "instructions_per_frame": 10_000.0, "interrupts_per_frame": 0.25, "nic_accesses_per_frame": 2.0,
         "nic_reads_per_frame": 0.5, "overload_forwarded_pps": 800.0, "overload_instructions_per_frame": 20_000.0,
     }  # fmt: skip
     empty = with_latency(count=0, max_ns=99)
-    unknown = metrics.metrics(known, forwarded(empty), overload, None)
+    unknown = metrics.metrics(known, low, forwarded(empty), overload, None)
     assert [unknown[name] for name in ("latency_max_ns", "nic_reads_per_frame", "nic_accesses_per_frame")] == [None] * 3
-    assert metrics.metrics(known, forwarded(empty, short), overload, None)["latency_max_ns"] == 50
+    assert metrics.metrics(known, low, forwarded(empty, short), overload, None)["latency_max_ns"] == 50
 
 
 @pytest.mark.parametrize(("levels", "l2"), [(["L1I", "L1D"], None), (["L1I", "L1D", "L2", "L3"], 1.1)])
@@ -157,49 +158,62 @@ def test_lines_of_memory_are_per_frame(levels, l2) -> None:
     memory = SimpleNamespace(levels=levels, functions=[function(1), function(3)])
     seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=memory)
     counted = {"caches": [{"name": "L1D", "misses": 1600}]}
-    found = metrics.metrics(known, forwarded(memory=counted), forwarded(), seen)
+    found = metrics.metrics(known, forwarded(memory=counted), forwarded(), None, seen)
     assert (found["code_lines_per_frame"], found["data_lines_per_frame"]) == (6.0, 4.0)
     # A model that takes time counts the fills itself.
     assert (found["l1i_fills_per_frame"], found["l1d_fills_per_frame"], found.get("l2_fills_per_frame")) == (0.6, 2.0, l2)
-    found = metrics.metrics(known, forwarded(), forwarded(), seen)
+    found = metrics.metrics(known, forwarded(), forwarded(), None, seen)
     assert found["l1d_fills_per_frame"] == 0.4
 
 
-def test_the_two_loads_are_shares_of_the_throughput() -> None:
+def test_the_loads_are_shares_of_a_rate_on_the_grid() -> None:
     testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
     known = MethodResult(
         "throughput", "d", "n", 64, False, 250, total_throughput_pps=50_000.0, per_interface_throughput_mbps=33.0,
         line_rate_limited=True, summary=SimpleNamespace(rate_pps_per_direction=50_000.0),
     )  # fmt: skip
     found = metrics.run(stand_on(testbed), Workload(), known, profiled=False)
-    assert [spec.loads[0].rate_pps for spec in testbed.specs] == [45_000.0, 100_000.0]
+    assert [spec.loads[0].rate_pps for spec in testbed.specs] == [10_000.0, 45_000.0, 100_000.0]
     assert (found.method, found.summary.base_pps, found.summary.profile) == ("metrics", 50_000.0, None)
+    assert (found.summary.cost_pps, found.summary.below_pps, found.summary.overload_pps) == (10_000.0, 45_000.0, 100_000.0)
+    assert found.summary.timed == found.trials[1].streams[0]["latency"]["count"]
     assert (found.total_throughput_pps, found.per_interface_throughput_mbps, found.line_rate_limited) == (50_000.0, 33.0, True)
-    assert found.summary.metrics["overload_forwarded_pps"] == found.trials[1].forwarded_pps == pytest.approx(49_750)
+    assert found.summary.metrics["overload_forwarded_pps"] == found.trials[2].forwarded_pps == pytest.approx(49_750)
     assert found.instructions_per_frame == found.summary.metrics["instructions_per_frame"] == 4000.0
     metrics.run(stand_on(testbed), Workload(), known, base_pps=1000.0, profiled=False)
-    assert [spec.loads[0].rate_pps for spec in testbed.specs[2:]] == [900.0, 2000.0]
+    assert [spec.loads[0].rate_pps for spec in testbed.specs[3:]] == [200.0, 900.0, 2000.0]
 
 
-def test_the_trial_below_the_throughput_may_be_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base_rates_are_the_next_ones_below_on_a_coarse_grid() -> None:
+    assert metrics.base_rates(54_800.0) == (50_000.0, 40_000.0)
+    assert metrics.base_rates(50_000.0) == (50_000.0, 40_000.0)
+    assert metrics.base_rates(49_999.9) == (40_000.0, 31_500.0)
+    assert metrics.base_rates(1_100.0) == (1_000.0, 800.0)
+    assert metrics.base_rates(0.99) == (0.8, 0.63)
+    for number in range(1, 2000):
+        high, low = metrics.base_rates(number * 97.0)
+        assert low < high <= number * 97.0 < high * 1.3
+
+
+def test_the_trial_at_the_low_load_may_be_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
     testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
     known = MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=50_000.0)
     seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=UNSET)
-    below, asked, said = forwarded(), [], []
+    low, asked, said = forwarded(), [], []
 
     def run(*told: Any, **more: Any) -> MethodResult:
         asked.append((told, more))
-        return MethodResult("profile", "d", "n", 64, False, 250, samples=["a"], summary=seen, trials=[below])
+        return MethodResult("profile", "d", "n", 64, False, 250, samples=["a"], summary=seen, trials=[low])
 
     monkeypatch.setattr(metrics.profiling, "run", run)
     runner = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
     found = metrics.run(runner, Workload(), known, base_pps=1000.0)
-    assert asked == [((runner, Workload()), {"rate_pps": 900.0, "memory": False})]
-    assert (found.samples, found.summary.profile, found.trials[0], found.summary.base_pps) == (["a"], seen, below, 1000.0)
+    assert asked == [((runner, Workload()), {"rate_pps": 200.0, "memory": False})]
+    assert (found.samples, found.summary.profile, found.trials[0], found.summary.base_pps) == (["a"], seen, low, 1000.0)
     assert found.summary.metrics["nic_reads_per_frame"] == 0.5
-    assert said == ["2.0 kpps offered, 2.0 forwarded"]
+    assert said == ["0.9 kpps forwarded", "2.0 kpps offered, 2.0 forwarded"]
     metrics.run(runner, Workload(), known, base_pps=1000.0, profiled=False)
-    assert said[1:] == ["0.9 kpps forwarded", "2.0 kpps offered, 2.0 forwarded"]
+    assert said[2:] == ["0.2 kpps forwarded", "0.9 kpps forwarded", "2.0 kpps offered, 2.0 forwarded"]
 
 
 def test_figures_are_written_in_their_unit() -> None:

@@ -33,6 +33,8 @@ class Formula(FakeTestbed):
     """Leaves a frame that comes before the instruction at `bad` until the next one comes."""
 
     bad: int = 0
+    deaf: bool = False
+    """No frame comes out after the first that was left."""
     dies_at: int = 0
     stopped_after: int = 10**6
     hunts: list[HuntTrial] = field(default_factory=list)
@@ -45,6 +47,7 @@ class Formula(FakeTestbed):
         cued: list[Cued] = []
         second: list[int | None] = []
         pcs = []
+        left_before = False
         for pair in range(spec.pairs):
             way = RARE if pair % EVERY == EVERY - 1 else COMMON
             point = spec.cues.points[pair] if spec.cues else None
@@ -60,7 +63,9 @@ class Formula(FakeTestbed):
             if self.dies_at and address == self.dies_at:
                 raise KernelProblemError("BUG: 1")
             left = None if spec.last_alone and pair == spec.pairs - 1 else PERIOD_NS
-            second.append(left if self.bad and address == self.bad else ALONE_NS)
+            wrong = (self.bad and address == self.bad) or (self.deaf and left_before)
+            left_before = left_before or bool(wrong)
+            second.append(left if wrong else ALONE_NS)
             pcs.append(address)
         ways = [COMMON, RARE][: 1 + (spec.pairs >= EVERY)] if spec.cues and None in spec.cues.points else []
         return HuntResult(
@@ -117,6 +122,12 @@ def test_what_is_missed_is_seen_again_by_time() -> None:
     assert (finding.what, finding.at_ns, finding.lead, finding.pc) == ("left", 77 * 4, 0, 0x1000 + 77)
     assert finding.replay is not None
     assert finding.instants == len(found.missed) >= paths.TIMES
+
+
+def test_a_nic_that_is_deaf_from_a_pair_on_is_that_pairs_fault() -> None:
+    found, _ = tried(bad=0x1000 + 77, deaf=True)
+    assert {one.cued.address for one in found.missed} == {0x1000 + 77}
+    assert all(one.pair.number == one.trial.pairs - 1 for one in found.missed)
 
 
 def test_a_dut_that_dies_is_a_finding_with_few_pairs() -> None:

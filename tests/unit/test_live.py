@@ -425,7 +425,8 @@ def test_what_the_tester_cannot_offer_is_not_a_metric() -> None:
         known = throughput.run(runner, Workload())
         found = metrics.run(runner, Workload(), known, profiled=False)
         assert (found.summary.metrics["overload_forwarded_pps"] is not None) is measured
-        assert len(found.trials) == 1 + measured
+        assert len(found.trials) == 2 + measured
+        assert (found.summary.overload_pps is not None) is measured
 
 
 @pytest.mark.parametrize(("text", "bps"), [("100M", 10**8), ("2.5G", 2.5e9), ("10k", 10**4), ("1000000", 10**6)])

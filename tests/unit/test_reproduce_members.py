@@ -145,7 +145,7 @@ def test_each_member_measures_with_its_own_testbed(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("irqlab.reproduce.session.Testbed.resolve", resolve)
     monkeypatch.setattr(JobRunner, "run", run)
-    session = Session(TestbedConfig("e100"), ensemble=Ensemble(3, ("phase",), first=0))
+    session = Session(TestbedConfig("e100"), ensemble=Ensemble(3, ("phase",)))
     for _ in session.members():
         session.testbed()
         session.all("search", {"a": None})  # type: ignore[dict-item]

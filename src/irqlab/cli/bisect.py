@@ -74,7 +74,7 @@ def command(
     say(f"{len(commits)} commits, about {bisect.steps_left(commits)} steps after the two ends")
     answer = Answer()
     try:
-        base_pps = min(run.rate(question.good), run.rate(question.bad))
+        base_pps, _ = metrics.base_rates(min(run.rate(question.good), run.rate(question.bad)))
         ends = (run.metrics(question.good, base_pps), run.metrics(question.bad, base_pps))
         answer = bisect.search(question, ends, lambda commit: run.metrics(commit, base_pps), run.tell)
         gained = run.gained(answer, base_pps)
@@ -141,4 +141,4 @@ class _Run:
 
 def _metrics(runner: TrialRunner, workload: Workload, base_pps: float, profiled: bool) -> list[MethodResult]:
     known = throughput.run(runner, workload)
-    return [known, metrics.run(runner, workload, known, base_pps, profiled, bisect.SHARE)]
+    return [known, metrics.run(runner, workload, known, base_pps, profiled)]

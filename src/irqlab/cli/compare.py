@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec import UNSET
 from rich.console import Console
 
+from irqlab import units
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_outputs, complain, save
+from irqlab.cli.output import check_outputs, complain, save, show_document
 from irqlab.compare import beside, sides, verdict
 from irqlab.compare import tables as printed
-from irqlab.config.ensemble import Ensemble
 from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -23,8 +26,9 @@ from irqlab.methods import metrics as costs
 from irqlab.methods import throughput
 from irqlab.present import terminal as tables
 from irqlab.qemu import machine
+from irqlab.report import comparison
+from irqlab.results import document
 from irqlab.results.document import MethodResult
-from irqlab.results.ensemble import collapse
 from irqlab.runner.measure import Method, Outcome, measure
 from irqlab.runner.runner import TrialRunner
 
@@ -55,31 +59,37 @@ MemoryOption = Annotated[
         "--memory", help="Also count lines of memory and misses per frame, with the caches of --hardware or else common ones."
     ),
 ]
+BOOTS = 2
+"""Boots and driver loads of a side: one that is not perturbed, and one that is. Each costs as much time as several trials."""
 MET_WITHIN_S = 24 * 3600.0
+MEMBERS, FEWEST = 6, 5
+"""Members of each side, and the fewest allowed: with five, a figure is called worse by chance once in 252 comparisons."""
 
 
 class _Meeting:
-    """Lets the two sides agree on a load: the lower of their throughputs, per direction; of ensembles, of their first members."""
+    """Lets the first members of the sides tell their throughputs, per direction, to all members."""
 
     def __init__(self, sides: int) -> None:
         self._sides = sides
-        self._rates: list[float] = []
+        self._rates: dict[Any, list[float]] = {}
         self._failed = False
         self._changed = threading.Condition()
 
-    def tell(self, mine_pps: float) -> None:
-        """A side's throughput."""
+    def tell(self, side: Any, mine_pps: float) -> None:
+        """The throughput of a side. Two sides with the same configuration are equal, and so are their throughputs."""
         with self._changed:
-            self._rates.append(mine_pps)
+            self._rates.setdefault(side, []).append(mine_pps)
             self._changed.notify_all()
 
-    def lower_pps(self) -> float:
+    def of(self, side: Any) -> float:
+        """Waits for the throughput of a side. Raises IrqlabError if it could not be measured."""
+        self._wait(lambda: side in self._rates)
+        return self._rates[side][0]
+
+    def lowest_pps(self) -> float:
         """Waits for the throughputs of all sides. Raises IrqlabError if one could not be measured."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._failed or len(self._rates) == self._sides, MET_WITHIN_S)
-            if self._failed or len(self._rates) < self._sides:
-                raise machine.CancelledError("the other side could not be measured")
-            return min(self._rates)
+        self._wait(lambda: sum(map(len, self._rates.values())) == self._sides)
+        return min(rate for rates in self._rates.values() for rate in rates)
 
     def abort(self) -> None:
         """Releases all who wait."""
@@ -87,57 +97,70 @@ class _Meeting:
             self._failed = True
             self._changed.notify_all()
 
+    def _wait(self, known: Callable[[], bool]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._failed or known(), MET_WITHIN_S)
+            if self._failed or not known():
+                raise machine.CancelledError("the other side could not be measured")
+
 
 def method(
-    sides: int,
+    count: int,
     sizes: Sequence[FrameSize],
-    ensembles: Sequence[Ensemble],
-    measured: tuple[dict[str, Any], ...] = (),
+    kept: Sequence[verdict.Row] = (),
+    alone: bool = False,
     memory: bool = False,
     profiled: bool = True,
 ) -> Method:
-    """The method run for each side and frame size: the throughput search, then the same loads on both sides.
+    """The method run for each member of each side and frame size: the throughput search, then the same loads on both sides.
 
-    `measured`: rows of a side that is known already. `profiled`, `memory`: as in irqlab.methods.metrics.
+    `count`: of sides that are measured. `kept`: rows of a side that is known already. `alone`: there is no other side yet, so
+    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics; `memory` of first members.
     """
-    meetings = {size: _Meeting(sides) for size in sizes}
-    first = {cast.first for cast in ensembles}
+    meetings = {size: _Meeting(count) for size in sizes}
 
-    def base_pps(runner: TrialRunner, workload: Workload, known: MethodResult) -> float:
-        if measured:
-            same = [r for r in measured if (r["frame_bytes"], r["bidirectional"]) == (workload.size, workload.bidirectional)]
-            if not same:
-                raise IrqlabError(f"the file has no result for frame size {workload.size} with the same --bidirectional setting")
-            return float(same[0]["summary"]["base_pps"])
-        member = runner.testbed.config.member
-        if member is None or member.number in first:
-            meetings[workload.size].tell(throughput.rate_per_direction(known))
-        return meetings[workload.size].lower_pps()
+    def bases(workload: Workload) -> tuple[float, ...]:
+        found = costs.base_rates(meetings[workload.size].lowest_pps())
+        return found if alone else (_known(kept, workload, found[0]) if kept else found[0],)
 
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
+        meeting, member = meetings[workload.size], runner.testbed.config.member
+        first, side = member is None or not member.number, replace(runner.testbed.config, member=None)
         try:
-            known = throughput.run(runner, workload)
-            return [known, costs.run(runner, workload, known, base_pps(runner, workload, known), profiled, memory=memory)]
+            if first:
+                known = throughput.run(runner, workload)
+                meeting.tell(side, throughput.rate_per_direction(known))
+            else:
+                known = throughput.run(runner, throughput.near(workload, meeting.of(side)))
+            found = [costs.run(runner, workload, known, base, profiled, memory=memory and first) for base in bases(workload)]
         except BaseException:
-            meetings[workload.size].abort()
+            meeting.abort()
             raise
+        if not first:
+            for row in found:
+                row.summary = _without_stacks(row.summary)
+        return [known, *found]
 
     return run
 
 
-def casts(whole: Ensemble) -> list[Ensemble]:
-    """The members of both sides, all of them different; the first side has as many again, its null ensemble."""
-    return [whole] * 2 if whole.single else [replace(whole, null=True), replace(whole, first=2 * whole.members)]
+def _without_stacks(summary: costs.Summary) -> costs.Summary:
+    """A summary with instructions by function alone, which is what the profiles of further members are for."""
+    return summary if summary.profile is None else replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET))
 
 
-def _ensembles(request: opt.Request, chosen: Sequence[sides.Side]) -> list[Ensemble]:
-    """The ensembles of the sides that are measured. All members differ: also those of the same driver on both sides."""
-    whole = request.ensemble
-    for side in chosen:
-        if side.rows and ("ensemble" in side.rows[0]) == whole.single:
-            need = "was measured without an ensemble" if not whole.single else "has an ensemble: give the same --ensemble"
-            raise IrqlabError(f"{side.name} {need}")
-    return [cast for cast, side in zip(casts(whole), chosen, strict=False) if side.testbed is not None]
+def _known(kept: Sequence[verdict.Row], workload: Workload, base_pps: float) -> float:
+    """The highest base rate of a side that is known, up to that of the other. Raises IrqlabError if it has none."""
+    same = [row for row in kept if (row["frame_bytes"], row["bidirectional"]) == (workload.size, workload.bidirectional)]
+    if not same:
+        raise IrqlabError(f"the file has no result for frame size {workload.size} with the same --bidirectional setting")
+    rates = [row["summary"]["base_pps"] for row in same]
+    if not (fitting := [rate for rate in rates if rate <= base_pps]):
+        raise IrqlabError(
+            f"this side forwards too little for the loads in the file (shares of {min(rates):.0f} frames/s or more; of this "
+            f"side {base_pps:.0f}): measure both sides in one command"
+        )
+    return float(max(fitting))
 
 
 @opt.asks(
@@ -148,6 +171,7 @@ def _ensembles(request: opt.Request, chosen: Sequence[sides.Side]) -> list[Ensem
     *opt.ENSEMBLE,
     *opt.RUN,
     driver=["?"],
+    optional={"ensemble": MEMBERS},
 )
 def command(
     *,
@@ -162,11 +186,13 @@ def command(
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
-    """Compares two sides; prints tables, writes files. Exit code 1 if a metric is worse than allowed."""
+    """Compares two sides; prints tables and one sentence, writes files. Exit code 1 if a metric is worse than allowed."""
     check_outputs(json_file, report_file)
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
+    if request.ensemble.members < FEWEST:
+        raise IrqlabError(f"--ensemble {request.ensemble.members}: a comparison takes {FEWEST} members and more")
     chosen = [sides.parse(text, request.testbeds[0], driver) for text in (a, b) if text is not None]
     if (found_beside := _files_beside(chosen)) is not None:
         console = Console(highlight=False)
@@ -174,33 +200,75 @@ def command(
             tables.show(tables.rich_table(table), console)
         return
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
-    measured = next((side.rows for side in chosen if side.rows), ())
-    ensembles = _ensembles(request, chosen)
-    found_by = method(len(request.testbeds), request.sizes, ensembles, measured, memory)
-    outcome = (
-        measure(request.testbeds, request.workloads(), request.jobs, found_by, "compare", throughput.METHOD.name, ensembles)
-        if request.testbeds
-        else Outcome()
-    )
-    save(outcome, json_file, report_file)
+    kept = next((side.rows for side in chosen if side.rows), ())
+    _check_members(kept, request.ensemble.members)
+    outcome = Outcome()
+    if request.testbeds:
+        found_by = method(len(request.testbeds), request.sizes, kept, alone=b is None, memory=memory)
+        ensembles = [replace(request.ensemble, variants=BOOTS)] * len(request.testbeds)
+        name = throughput.METHOD.name
+        outcome = measure(request.testbeds, request.workloads(), request.jobs, found_by, "compare", name, ensembles)
+    if outcome.error is not None or b is None:
+        save(outcome, json_file, report_file)
+    elif json_file is not None and outcome.environment:
+        document.write(json_file, outcome.document())
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))
-    judge(outcome.document(), chosen, len(request.sizes), threshold, judged, top)
+    if b is None:
+        show_document(outcome.document(), "metrics")
+        return
+    judge(outcome.document(), chosen, threshold, judged, top, report_file)
 
 
 def judge(
-    document: dict[str, Any],
-    chosen: list[sides.Side],
-    sizes: int,
+    content: dict[str, Any],
+    chosen: Sequence[sides.Side],
     threshold: float | None,
     judged: tuple[str, ...] = (),
     top: int = printed.TOP,
+    report_file: Path | None = None,
 ) -> None:
-    """Prints the tables of a comparison. Exit code 1 if a metric is worse than allowed."""
-    content, _ = collapse(document)
-    found = [row for row in content["measured"]["results"] if row["method"] == "metrics"]
-    if _show(_by_side(chosen, found, sizes), chosen, threshold, judged, top):
+    """Prints the tables of a comparison, and its answer; writes a report. Exit code 1 if a metric is worse than allowed.
+
+    `content`: the document of the sides that were measured.
+    """
+    rows, names = _by_side(chosen, verdict.measured(content)), (chosen[0].name, chosen[1].name)
+    pairs = verdict.pairs(*rows)
+    lines = [verdict.lines(*pair, threshold, judged) for pair in pairs]
+    found = [(pair[1], many) for pair, many in zip(pairs, lines, strict=True)]
+    shown = [table for pair, many in zip(pairs, lines, strict=True) for table in printed.of_pair(*pair, many, names, top)]
+    console = Console(highlight=False)
+    for table in shown:
+        tables.show(tables.rich_table(table), console)
+    said = verdict.answer(found, names)
+    failed = any(line.failed for many in lines for line in many)
+    if report_file is not None:
+        documents = [side.document if side.document is not None else content for side in chosen]
+        documents = [_at_loads(one, pairs) for one in (documents[:1] if documents[0] is documents[1] else documents)]
+        comparison.write_html(documents, names, said, failed, shown, report_file)
+    print(units.plain(said))
+    if failed:
         raise typer.Exit(1)
+
+
+def _at_loads(content: dict[str, Any], pairs: Sequence[tuple[verdict.Row, verdict.Row]]) -> dict[str, Any]:
+    """A document without the metrics at loads that were not compared."""
+    compared = [(row["frame_bytes"], row["bidirectional"], row["summary"]["base_pps"]) for row, _ in pairs]
+    rows = [
+        row
+        for row in content["measured"]["results"]
+        if row["method"] != "metrics"
+        or not row["complete"]
+        or (row["frame_bytes"], row["bidirectional"], row["summary"]["base_pps"]) in compared
+    ]
+    return {**content, "measured": {"results": rows}}
+
+
+def _check_members(kept: Sequence[verdict.Row], members: int) -> None:
+    """Raises IrqlabError if a file's ensemble is another one."""
+    for row in kept:
+        if len(row["of_members"]) != members:
+            raise IrqlabError(f"the file was measured with --ensemble {len(row['of_members'])}: give the same")
 
 
 def _files_beside(chosen: Sequence[sides.Side]) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -216,29 +284,8 @@ def _files_beside(chosen: Sequence[sides.Side]) -> tuple[dict[str, Any], dict[st
     return documents[0], documents[1]
 
 
-def _by_side(chosen: list[sides.Side], found: list[dict[str, Any]], sizes: int) -> list[list[dict[str, Any]]]:
-    """The rows of each side: from its file, or the next ones measured."""
-    left = iter(found)
-    return [list(side.rows) or [next(left) for _ in range(sizes)] for side in chosen]
-
-
-def _show(
-    rows: list[list[dict[str, Any]]], chosen: list[sides.Side], threshold: float | None, judged: tuple[str, ...], top: int
-) -> bool:
-    """Prints the tables; returns whether a metric failed."""
-    console = Console(highlight=False)
-    names = (chosen[0].name, chosen[-1].name)
-    failed = []
-    for before, after in verdict.pairs(rows[0], rows[-1]):
-        lines = verdict.lines(before, after, threshold, judged)
-        tables.show(printed.verdicts(after, lines, names), console)
-        if (changed := printed.gained(before, after, names, top)) is not None:
-            tables.show(changed, console)
-        if (lines_changed := printed.lines_gained(before, after, names, top)) is not None:
-            tables.show(lines_changed, console)
-        failed += [line for line in lines if line.failed]
-    if threshold is not None:
-        worst = ", ".join(dict.fromkeys(line.metric.text for line in failed))
-        allowed = f"{threshold * 100:g} %"
-        print(f"FAILED: worse by more than {allowed}: {worst}" if failed else f"Nothing is worse by more than {allowed}.")
-    return bool(failed)
+def _by_side(chosen: Sequence[sides.Side], found: Sequence[verdict.Row]) -> list[list[verdict.Row]]:
+    """The rows of each side: from its file, or its part of those that were measured."""
+    count = sum(not side.rows for side in chosen)
+    each, left = len(found) // max(count, 1), iter(found)
+    return [list(side.rows) or list(islice(left, each)) for side in chosen]

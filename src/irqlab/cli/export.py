@@ -15,7 +15,6 @@ from irqlab.compare import export, verdict
 from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
 from irqlab.methods import catalogue
-from irqlab.results.ensemble import collapse
 
 Files = Annotated[
     list[Path],
@@ -58,8 +57,7 @@ def command(
     elif form not in export.FORMATS:
         raise IrqlabError(f"--format {form}: allowed are {', '.join(export.FORMATS)}")
     else:
-        rows = [row for content in contents for row in collapse(content)[0]["measured"]["results"]]
-        found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
+        found = list(export.cases(contents, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
         text = export.FORMATS[form](found)
     if output is None:
         sys.stdout.write(text)

@@ -169,9 +169,9 @@ def _workload(duration: float, warmup: float, repeat: int, width: float) -> Work
     )
 
 
-def measured(common: Common, testbeds: Sequence[Testbed], work: Work, name: str, ensembles: Sequence[Ensemble] = ()) -> Outcome:
-    """Runs a method on views of the one device. `ensembles`: the repetitions of each; default: those asked for."""
-    casts = ensembles or [common.ensemble] * len(testbeds)
+def measured(common: Common, testbeds: Sequence[Testbed], work: Work, name: str) -> Outcome:
+    """Runs a method on views of the one device, as often as asked for."""
+    casts = [common.ensemble] * len(testbeds)
     cut_short = name if name in METHODS else throughput.METHOD.name
     return measure(testbeds, common.workloads, 1, work, name, cut_short, casts)
 

@@ -56,14 +56,13 @@ def _compare(common: Common, given: Files, own: dict[str, Any]) -> None:
         raise IrqlabError(f"--schemes {own['schemes']}: compare takes two; irqlab live matrix takes more")
     with open_testbed(common) as testbed:
         views = [testbed.with_schemes(one) for one in schemes.values()]
-        casts = of_lab.casts(common.ensemble)
-        found_by = of_lab.method(2, [workload.size for workload in common.workloads], casts, profiled=False)
-        outcome = measured(common, views, found_by, "compare", casts)
+        found_by = of_lab.method(2, [workload.size for workload in common.workloads], profiled=False)
+        outcome = measured(common, views, found_by, "compare")
     given.save(outcome)
     tell(outcome)
     given.leave(outcome)
     named = [sides.Side(name, TestbedConfig(driver=testbed.driver)) for name in schemes]
-    of_lab.judge(outcome.document(), named, len(common.workloads), threshold)
+    of_lab.judge(outcome.document(), named, threshold)
 
 
 def _matrix(common: Common, given: Files, own: dict[str, Any]) -> None:

@@ -242,7 +242,11 @@ def asks(
             parameters += shared if own.name == "request" else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
 
         def run(**given: Any) -> None:
-            asked = {name: given.pop(name) or instead.get(name) for name in wanted if name in instead}
+            asked = {
+                name: instead[name] if (value := given.pop(name)) in (None, [], ()) else value
+                for name in wanted
+                if name in instead
+            }
             asked |= {name: given.pop(name) for name in wanted if name not in instead}
             command(request=Request.of(**fixed, **asked), **given)
 

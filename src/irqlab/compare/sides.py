@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irqlab.compare import revision
+from irqlab.compare import revision, verdict
 from irqlab.config.schemes import RX_SCHEMES, SETTINGS, TX_SCHEMES, USB_RX_SCHEMES, VARIANTS, Schemes, combine
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.errors import IrqlabError
@@ -35,6 +35,8 @@ OPTIONS = {
 """Options with a value, named as in the other commands, and the field each sets."""
 _SEPARATOR = re.compile(r"\+(?!(?:deb|bpo)\d)")
 """What separates options: a plus, but not the one in a release such as 6.12.107+deb12-amd64."""
+_FILE = re.compile(r".*\.ko(?=\+|$)")
+"""A module's path, which may contain a plus."""
 _NUMBERS = {"ring", *(setting.field for setting in SETTINGS if setting.type is int)}
 
 
@@ -44,7 +46,7 @@ class Side:
 
     name: str
     testbed: TestbedConfig | None = None
-    rows: tuple[dict[str, Any], ...] = ()
+    rows: tuple[verdict.Row, ...] = ()
     document: dict[str, Any] | None = None
 
 
@@ -73,7 +75,9 @@ def parse(text: str, common: TestbedConfig, default_driver: str | None = None) -
 
 def parse_driver(text: str) -> tuple[str, dict[str, Any]]:
     """The driver and its options by the names of Schemes, DutConfig and TestbedConfig."""
-    named, *words = _SEPARATOR.split(text)
+    file = _FILE.match(text)
+    named, *words = _SEPARATOR.split(text[file.end() :] if file else text)
+    named = f"{file[0]}{named}" if file else named
     if not named:
         raise IrqlabError(f"{text!r}: must start with a driver")
     given: dict[str, Any] = {}
@@ -112,13 +116,13 @@ def _options() -> str:
 
 
 def _of_file(text: str) -> Side:
-    content, _ = collapse(catalogue.read(Path(text)))
-    rows = tuple(row for row in content["measured"]["results"] if row["method"] == "metrics" and row["complete"])
+    content = catalogue.read(Path(text))
+    rows = tuple(verdict.measured(content))
     if not rows and any(row["complete"] for row in content["measured"]["results"]):
-        return Side(text, None, (), content)
+        return Side(text, None, (), collapse(content)[0])
     if not rows:
         raise IrqlabError(f"{text} has no results to compare with; create it with irqlab compare SIDE --json {text}")
-    several = {(row["frame_bytes"], row["bidirectional"]) for row in rows}
+    several = {(row["frame_bytes"], row["bidirectional"], row["summary"]["base_pps"]) for row in rows}
     if len(several) != len(rows):
         raise IrqlabError(f"{text} has several configurations of the same frame size; give a file with only one")
     return Side(text, None, rows, content)

@@ -1,157 +1,105 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A comparison as tables for a terminal."""
+"""A comparison as tables, for a terminal and for the report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Callable, Iterable, Sequence
 
 from irqlab import units
-from irqlab.compare.verdict import RELATIVE, SEARCH_NOTE, Line, Range, Row, functions
-from irqlab.methods.metrics import OVERLOAD, SHARE, Metric
+from irqlab.compare.verdict import Line, Row, change_text, functions, noise, value
+from irqlab.methods.metrics import IDLES, Metric
+from irqlab.present.tables import Cell, Column, Table
 from irqlab.profile.diff import Change
 from irqlab.profile.line_tables import NOTABLE, object_lines
 from irqlab.profile.tables import figure
 
 TOP = 20
-EXACT = f"Exact: the same inputs give the same figures, so no statistics are needed. But {SEARCH_NOTE}."
-STYLES = {"FAILED": "bold red", "worse": "red", "better": "green", "same": "dim", "no difference": "dim"}
+MARKS = {"FAILED": "bad", "worse": "warn", "better": "good"}
+NOTE = (
+    "Of {members} members of each side, which differ only in what should not matter: medians and ranges. Noise: the most by "
+    "which two members of a side differ. It is a difference if all members of one side are beyond all of the other. Instructions "
+    "per frame are compared function by function, so that the idle loop and the timer tick do not count."
+)
 
 
-def value(metric: Metric, number: float | None) -> str:
-    """A value formatted in the metric's unit, without the unit."""
-    if number is None:
-        return units.NONE
-    if metric.unit == "kpps":
-        return f"{number / 1e3:,.2f}".replace(",", units.NARROW)
-    if metric.unit == "µs":
-        return f"{number / 1e3:,.2f}".replace(",", units.NARROW)
-    if "instructions" in metric.name:
-        return figure(number)
-    return f"{number:.4f}"
-
-
-def change(line: Line) -> str:
-    """The difference in per cent; only an exact zero is shown as 0."""
-    share = line.change
-    if share is None:
-        return units.NONE
-    if share == 0:
-        return "0"
-    if share == float("inf"):
-        return "from 0"
-    text = f"{share * 100:+.2f}"
-    return f"{text if float(text) else ('+' if share > 0 else '-') + '<0.01'}{units.NARROW}%"
-
-
-def heading(row: Row) -> str:
+def heading(before: Row, after: Row) -> str:
     """Heading: the test, and its loads."""
-    size = units.bytes_of(row["frame_bytes"])
-    base_pps = row["summary"]["base_pps"]
-    each = " each" if row["bidirectional"] else ""
-    return (
-        f"{size}{'' if size == 'IMIX' else '-byte'} frames, {units.direction(row['bidirectional'])}; "
-        f"below: {units.kpps(base_pps * SHARE)} kpps{each}, overload: {units.kpps(base_pps * OVERLOAD)} kpps{each}, to both"
-    )
+    size = units.bytes_of(after["frame_bytes"])
+    given = after["summary"]
+    loads = [f"costs at {units.kpps(given['cost_pps'])}{units.NARROW}kpps ({_idle(before, after)})"]
+    loads.append(f"latency at {units.kpps(given['below_pps'])}")
+    if given["overload_pps"] is not None:
+        loads.append(f"overload {units.kpps(given['overload_pps'])}")
+    each = ", each way" if after["bidirectional"] else ""
+    frames = f"{size}{'' if size == 'IMIX' else '-byte'} frames, {units.direction(after['bidirectional'])}"
+    return f"{frames}; {', '.join(loads)}; the same for both sides{each}"
 
 
-def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
-    """A table of every metric of both sides."""
-    ensembles = any(row.spread for row in rows)
-    table = Table(
-        title=Text(heading(after)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", caption_justify="left",
-        caption=Text(_ensemble_note(after) if ensembles else EXACT),
-    )  # fmt: skip
-    table.add_column("Figure", no_wrap=True)
-    for name in names:
-        table.add_column(Text(name), justify="right", overflow="fold")
-    table.add_column("Change", justify="right", no_wrap=True)
-    if ensembles:
-        table.add_column("Noise", justify="right", no_wrap=True)
-    table.add_column("Verdict", no_wrap=True)
-    last = rows[0].metric.where if rows else ""
-    for row in rows:
-        if row.metric.where != last:
-            table.add_section()
-            last = row.metric.where
-        text = row.metric.text + (f" ({row.metric.unit})" if row.metric.unit else "")
-        verdict = Text(row.verdict, style=STYLES.get(row.verdict, ""))
-        spans = (row.spread.before, row.spread.after) if row.spread else (None, None)
-        sides = [_with_range(row.metric, *side) for side in zip((row.before, row.after), spans, strict=True)]
-        table.add_row(text, *sides, change(row), *([noise(row)] if ensembles else []), verdict)
-    return table
+def _idle(before: Row, after: Row) -> str:
+    """How much the processors of both sides idle at the low load."""
+    shares = [row["summary"]["idle_ratio"] for row in (before, after)]
+    if None in shares:
+        return "idle time not known"
+    texts = list(dict.fromkeys(f"{share * 100:.0f}" for share in shares))
+    text = f"CPU idle for {' and '.join(texts)}{units.NARROW}%"
+    return text if min(shares) >= IDLES else f"{text}: busy, so instructions per frame do not show what a frame costs"
 
 
-def noise(line: Line) -> str:
-    """The most by which two members of the first side differ, in per cent of the first side's median."""
-    if line.spread is None or not line.before:
-        return units.NONE
-    return f"{line.spread.noise / abs(line.before) * 100:.2f}{units.NARROW}%"
-
-
-def _with_range(metric: Metric, middle: float | None, span: Range | None) -> Text:
-    """A value, and below it the range of an ensemble."""
-    made = Text(value(metric, middle))
-    low, high = (value(metric, end) for end in span) if span else ("", "")
-    return made.append(f"\n{low}\u2013{high}", style="dim") if low != high else made
-
-
-def _ensemble_note(after: Row) -> str:
-    """How to read a table of ensembles."""
-    return (
-        f"Medians and ranges of {after['ensemble']['members']} members. Noise: the most by which two members of the first side "
-        "differ, its null ensemble included. The sides count as different if no member of one is within the range of the "
-        f"other, and the medians differ by {RELATIVE:.1%} or more, and by the metric's floor or more.".replace("%", " %")
-    )
-
-
-def _of_changes(title: str, what: str, names: tuple[str, str]) -> Table:
-    """An empty table of what has a figure on each side."""
-    table = Table(
-        title=Text(title), title_justify="left", title_style="bold",
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
-    )  # fmt: skip
-    for name, justify in ((what, "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):
-        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return table
-
-
-def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
-    """The functions that gained or lost instructions; None without profiles of both sides."""
-    if not before["summary"]["profile"] or not after["summary"]["profile"]:
-        return None
-    changed = functions(before, after)
-    table = _of_changes("Functions that gained or lost instructions, per frame", "Function", names)
-    for one in changed[:top]:
-        style = "green" if one.change < 0 else "red"
-        table.add_row(Text(one.name), figure(one.before), figure(one.after), Text(f"{one.change:+.2f}", style=style))
-    rest = changed[top:]
-    if rest:
-        sums = sum(c.before for c in rest), sum(c.after for c in rest)
-        table.add_row(Text(f"{len(rest)} more", style="dim"), figure(sums[0]), figure(sums[1]), f"{sums[1] - sums[0]:+.2f}")
-    if not changed:
-        table.add_row(Text("none", style="dim"), "", "", "0")
-    return table
-
-
-def lines_gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
-    """The objects of which a frame uses more or fewer lines; None unless lines of both sides were counted."""
+def of_pair(before: Row, after: Row, lines: Sequence[Line], names: tuple[str, str], top: int = TOP) -> Iterable[Table]:
+    """The figures of both sides, the functions that gained or lost, and the objects."""
+    yield verdicts(before, after, lines, names)
+    if before["summary"]["profile"] and after["summary"]["profile"]:
+        changed = functions(before, after)
+        yield _changes("Functions that gained or lost instructions, per frame", "Function", names, changed, top, figure)
     sides = [row["summary"]["profile"] for row in (before, after)]
-    if not all(side and "memory" in side for side in sides):
-        return None
-    old, new = ({line.object: line.lines_per_frame for line in object_lines({"summary": side})} for side in sides)
-    changes = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
-    changes = sorted((c for c in changes if abs(c.change) >= NOTABLE), key=lambda c: (-abs(c.change), c.name))
-    table = _of_changes("Objects of which more or fewer lines are used, lines per frame", "Object", names)
-    for one in changes[:top]:
-        style = "green" if one.change < 0 else "red"
-        table.add_row(Text(one.name), f"{one.before:.2f}", f"{one.after:.2f}", Text(f"{one.change:+.2f}", style=style))
-    if len(changes) > top:
-        table.add_row(Text(f"{len(changes) - top} more", style="dim"), "", "", "")
-    if not changes:
-        table.add_row(Text("none", style="dim"), "", "", "0")
-    return table
+    if all(side and "memory" in side for side in sides):
+        old, new = ({line.object: line.lines_per_frame for line in object_lines({"summary": side})} for side in sides)
+        changes = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
+        changes = sorted((c for c in changes if abs(c.change) >= NOTABLE), key=lambda c: (-abs(c.change), c.name))
+        title = "Objects of which more or fewer lines are used, lines per frame"
+        yield _changes(title, "Object", names, changes, top, lambda lines: f"{lines:.2f}")
+
+
+def verdicts(before: Row, after: Row, lines: Sequence[Line], names: tuple[str, str]) -> Table:
+    """A table of every metric of both sides."""
+    members = max((len(line.spread.before) for line in lines if line.spread), default=0)
+    columns = [Column("Figure", number=False), Column(names[0]), Column(names[1]), Column("Change")]
+    columns += [Column("Noise")] if members else []
+    columns.append(Column("Verdict", number=False))
+    rows = []
+    for line in lines:
+        spans = (line.spread.before, line.spread.after) if line.spread else ((), ())
+        sides = [_with_range(line.metric, *side) for side in zip((line.before, line.after), spans, strict=True)]
+        verdict = Cell(line.verdict, mark=MARKS.get(line.verdict, ""))
+        name = line.metric.text + (f" ({line.metric.unit})" if line.metric.unit else "")
+        rows.append([Cell(name), *sides, Cell(change_text(line)), *([Cell(noise(line))] if members else []), verdict])
+    places = [line.metric.where for line in lines]
+    breaks = frozenset(n for n in range(len(places) - 1) if places[n] != places[n + 1])
+    note = NOTE.format(members=members) if members else ""
+    return Table(heading(before, after), columns, rows, note=note, breaks=breaks)
+
+
+def _with_range(metric: Metric, shown: float | None, members: Sequence[float]) -> Cell:
+    """A value, and the range of an ensemble."""
+    low, high = (value(metric, end(members)) for end in (min, max)) if members else ("", "")
+    return Cell(value(metric, shown), low=low if low != high else "", high=high)
+
+
+def _changes(
+    title: str, what: str, names: tuple[str, str], changes: Sequence[Change], top: int, shown: Callable[[float], str]
+) -> Table:
+    """What has a figure on each side, largest change first, the rest in one line."""
+    columns = [Column(what, number=False), Column(names[0]), Column(names[1]), Column("Change")]
+
+    def line(name: str, before: float, after: float) -> list[Cell]:
+        return [Cell(name), Cell(shown(before)), Cell(shown(after)), Cell(f"{after - before:+.2f}")]
+
+    rows = [line(one.name, one.before, one.after) for one in changes[:top]]
+    if rest := changes[top:]:
+        rows.append(line(f"{len(rest)} more", sum(c.before for c in rest), sum(c.after for c in rest)))
+    rows.append(
+        line("all", sum(c.before for c in changes), sum(c.after for c in changes))
+        if rows
+        else [Cell("none"), Cell(""), Cell(""), Cell("0")]
+    )
+    return Table(title, columns, rows, breaks=frozenset({len(rows) - 2}))

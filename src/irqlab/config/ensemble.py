@@ -45,10 +45,8 @@ class Ensemble:
     perturb: tuple[str, ...] = ()
     """Names of perturbations (irqlab.perturb)."""
     seed: int = 1
-    first: int = 0
-    """Number of the first member."""
-    null: bool = False
-    """Measure as many further members, to learn how much two ensembles of the same DUT differ."""
+    variants: int = VARIANTS
+    """How many of the boots and driver loads are used."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.members <= MAX_MEMBERS:
@@ -60,8 +58,11 @@ class Ensemble:
         return self.members == 1
 
     def cast(self) -> tuple[Member | None, ...]:
-        """The members, then those of the null ensemble; None: not perturbed."""
+        """The members; None: not perturbed."""
         if self.single:
             return (None,)
-        count = self.members * (2 if self.null else 1)
-        return tuple(Member(self.first + place, self.seed, self.perturb) for place in range(count))
+        return tuple(Member(self.number(place), self.seed, self.perturb) for place in range(self.members))
+
+    def number(self, place: int) -> int:
+        """The number of the member in this place."""
+        return place // self.variants * VARIANTS + place % self.variants

@@ -40,6 +40,8 @@ class Workload:
     """With noise, on real ports: a load passes if more than half of so many trials do. 1: the first one decides."""
     expected_pps: float | None = None
     """Expected throughput per direction. A good guess saves trials of the search; a bad one costs some."""
+    expected_within: float = 0.005
+    """Initial half width of the bracket around it; it doubles until one end passes and the other fails."""
 
     def __post_init__(self) -> None:
         check_size(self.size)

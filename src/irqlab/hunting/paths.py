@@ -49,6 +49,8 @@ OFTEN = 10
 """That holds for paths that at least one of so many pairs takes. Places of rarer paths are tried once."""
 CONFIRMED = 8
 """For so many findings the shortest trial is looked for that shows them."""
+DEAD_PAIRS = 16
+"""If more pairs go wrong at the end of a trial, a NIC is deaf since the first of them."""
 ROUNDS = 3
 """Pairs that went another way than expected are made up for in further trials."""
 Place = tuple[int, int]
@@ -233,9 +235,12 @@ def _points(
 
 
 def _missed(result: HuntResult, limits: Limits) -> Iterator[Missed]:
+    """The pairs in which something went wrong. If it never goes well again in a trial, then because of the first of those."""
     spec = result.spec
     assert spec.cues is not None
-    for pair, cued in zip(pairs_of(result, limits), result.cued, strict=True):
-        if pair.what:
-            trial = _with(spec, spec.cues.code, spec.cues.points[: pair.number + 1])
-            yield Missed(pair, cued, trial)
+    judged = list(pairs_of(result, limits))
+    well = max((pair.number for pair in judged if not pair.what), default=-1)
+    dead = len(judged) - 1 - well > DEAD_PAIRS
+    for pair, cued in zip(judged, result.cued, strict=True):
+        if pair.what and not (dead and pair.number > well + 1):
+            yield Missed(pair, cued, _with(spec, spec.cues.code, spec.cues.points[: pair.number + 1]))

@@ -468,7 +468,9 @@ def _answer(row: Row) -> str:
         what = f" ({'; '.join(known.values())})" if known else ""
         return f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions{what}"
     parts = []
-    findings = sorted(_findings(row), key=lambda one: BADNESS.index(one.what))
+    # A frame that was left in a trial's last pair is lost: the same. What can be replayed is worth more.
+    badness = {what: BADNESS.index("left" if what == "lost" else what) for what in BADNESS}
+    findings = sorted(_findings(row), key=lambda one: (badness[one.what], one.lead is None, one.lead))
     if findings:
         worst = findings[0]
         sample = next(sample for sample in row.samples if worst in sample.findings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
@@ -34,8 +34,6 @@ COLLAPSED = 0.1
 """A DUT that forwards less than this share of the offered load is in livelock, or close to it."""
 UNLIMITED_PPS = 1e6
 """Where the search starts if the line-rate limit is lifted."""
-EXPECTED_WITHIN = 0.005
-"""Initial half width of the bracket around an expected throughput; it doubles until one end passes and the other fails."""
 NOT_THE_SAME = 1e-4
 """Widths that differ by less, relatively, are the same to MLRsearch's rounding of loads."""
 
@@ -102,7 +100,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
     def _around(self, expected: float, highest: float) -> tuple[float, float]:
         """The narrowest bracket around the expected throughput with both ends measured, in loads up to the highest."""
-        width = EXPECTED_WITHIN
+        width = self.workload.expected_within
         low, high = expected * (1 - width), expected * (1 + width)
         while high < highest and self._passes(high):
             width *= 2
@@ -224,6 +222,15 @@ def _is_tester_limited(measurer: _Measurer, bound_pps: float, ceiling_pps: float
         return bound_pps >= ceiling_pps
     lowest = min(t.spec.loads[0].rate_pps for t in failed)
     return all(not t.offered_all for t in failed if t.spec.loads[0].rate_pps == lowest)
+
+
+def near(workload: Workload, expected_pps: float) -> Workload:
+    """The workload for a search that is expected to find the same load as another one, `expected_pps` per direction.
+
+    Two trials are enough if it does: at that load, and at the next one that such a search tells apart.
+    """
+    within = workload.relative_width * 0.49
+    return replace(workload, expected_pps=expected_pps / (1 - within), expected_within=within)
 
 
 def rate_per_direction(result: MethodResult) -> float:

@@ -40,6 +40,7 @@ def build(documents: Sequence[Json]) -> Page:
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
     own = {row.data["method"] for row in rows}
     live = ["live" in dut for document in documents for dut in document["environment"]["duts"]] or [False]
+    sections = [section for method, mine in chosen for section in method.sections(mine, number)]
     return Page(
         title=f"irqlab: {_names(drivers) or 'no results'}",
         lead=_lead(drivers, own, all(live)),
@@ -48,10 +49,11 @@ def build(documents: Sequence[Json]) -> Page:
         verdicts=[],
         notices=_incomplete(documents, rows),
         summary=next((table for method, mine in chosen if (table := method.first_table(mine))), None),
-        sections=[section for method, mine in chosen for section in method.sections(mine, number)],
+        sections=sections,
         origins=[origin(document) for document in documents],
         duts=duts(documents),
-        picture=_picture(sorted(chosen, key=lambda one: one[0].name not in own), number),
+        # A page's only section shows its plots on the first screen.
+        picture=_picture(sorted(chosen, key=lambda one: one[0].name not in own), number) if len(sections) > 1 else None,
         lab=not all(live),
         live=any(live),
     )

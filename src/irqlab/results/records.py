@@ -220,9 +220,6 @@ class EnsembleRow(Struct, frozen=True, forbid_unknown_fields=True):
     figures: Annotated[
         dict[str, Spread] | UnsetType, Meta(description="Every figure of the row, by its path: samples.0.rate_pps.")
     ] = UNSET
-    null: Annotated[
-        dict[str, Spread] | UnsetType, Meta(description="compare: the same of as many further members of the first side.")
-    ] = UNSET
 
 
 class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="method"):

@@ -49,8 +49,7 @@ def measure(
     """Runs `method` on every testbed with every workload, with at most `jobs` concurrent trials.
 
     After an error or Ctrl-C, `Outcome.error` is set, and the results are those so far. The trials of an interrupted method
-    are in a row of method `cut_short`. `ensembles`: one per testbed; the rows of all members are results, those of a null
-    ensemble are not.
+    are in a row of method `cut_short`. `ensembles`: one per testbed; the rows of all members are results.
     """
     outcome = Outcome()
     answers: Answers[_Place, list[MethodResult]] = Answers()
@@ -85,7 +84,7 @@ def measure(
             for at in mine:
                 if at not in answers.done and at in answers.runners and answers.runners[at].done:
                     short = _cut_short(answers.runners[at], cut_short, workload)
-                    short.ensemble = None if cast.single else {"member": cast.first + at.member}
+                    short.ensemble = None if cast.single else {"member": cast.number(at.member)}
                     rows.append(short)
             for row in rows:
                 row.dut = n if len(testbeds) > 1 else None
@@ -111,20 +110,17 @@ def _members(testbed: Testbed, cast: Ensemble) -> list[Testbed]:
 
 def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodResult]:
     """The rows of an ensemble, from the results of the members that were measured: row by row, all members."""
-    members = [number for number in sorted(done) if number < cast.members]
+    members = sorted(done)
     if not members or cast.single:
         return [row for number in members for row in done[number]]
-    null = [number for number in sorted(done) if number >= cast.members]
     rows = []
     for n, first in enumerate(done[members[0]]):
         same = [done[number][n] for number in members]
         for number, row in zip(members, same, strict=True):
-            row.ensemble = {"member": cast.first + number}
+            row.ensemble = {"member": cast.number(number)}
         assert first.ensemble is not None
         first.ensemble |= {"members": len(same), "seed": cast.seed, "perturb": list(cast.perturb)}
         first.ensemble["figures"] = ensemble.spreads([row.to_json() for row in same])
-        if null:
-            first.ensemble["null"] = ensemble.spreads([done[number][n].to_json() for number in null])
         rows += same
     return rows
 

@@ -30,9 +30,6 @@ SHORT_NAMES = {"throughput": "throughput_pps"} | {
     name.removeprefix("latency_").removesuffix("_ns"): name for name in (m.name for m in METRICS) if name.startswith("latency_")
 }
 """What ``--metric`` takes besides the names of METRICS."""
-SHARE = 0.5
-"""Load of the trial below the throughput. The processor must idle there: NAPI fills it with smaller batches at a higher load, so
-that instructions per frame are the same for a cheap driver and an expensive one."""
 KERNEL, DRIVERS = "kernel", "drivers"
 GOOD, BAD, SKIPPED = "good", "bad", "skipped"
 

@@ -2,7 +2,7 @@
 """Measures drivers on many kernels: throughput, and instructions per frame by owner and function.
 
 Costs are measured at half the lowest throughput that the driver has on any of the kernels: the same load everywhere. The
-processor must idle there (see SHARE in irqlab.versions.bisect): if it does not on one of the kernels, the load is halved for all
+processor must idle there (see SHARE): if it does not on one of the kernels, the load is halved for all
 of them. A kernel or driver that cannot be measured is an entry that says why.
 """
 
@@ -31,9 +31,11 @@ from irqlab.setup import kernel_packages, nics
 from irqlab.setup.bootable import Kernel
 from irqlab.setup.qemu import Qemu
 from irqlab.trials.testbed import Testbed
-from irqlab.versions.bisect import SHARE
 
 T = TypeVar("T")
+SHARE = 0.5
+"""Load at which costs are counted, as a share of the lowest throughput. NAPI fills the processor with smaller batches at a
+higher load, so that instructions per frame are the same for a cheap driver and an expensive one."""
 BUSY = 0.95
 """Share of the instructions that the processor can execute above which it does not idle enough."""
 LOWEST_SHARE = SHARE / 8

@@ -23,8 +23,7 @@ from irqlab.profile.tables import NOTABLE, figure
 from irqlab.report import render, view
 from irqlab.results.document import host
 from irqlab.setup.bootable import Kernel
-from irqlab.versions.bisect import SHARE
-from irqlab.versions.history import Entry, History
+from irqlab.versions.history import SHARE, Entry, History
 
 SCHEMA = "irqlab-history/1"
 TOP = 20
