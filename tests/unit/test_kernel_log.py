@@ -23,6 +23,8 @@ SAID_OF_DRIVERS = {
 }
 """Problems, with the level at which the kernel says them."""
 IN_TREE = [
+    (3, "e100 0000:00:04.0: firmware: failed to load e100/d101m_ucode.bin (-2)"),
+    (4, "e100 0000:00:04.0: Direct firmware load for e100/d101m_ucode.bin failed with error -2"),
     (6, "8139cp 0000:00:03.0 eth0: link up, 100Mbps, full-duplex, lpa 0x05E1"),
     (6, "device eth0 entered promiscuous mode"),
     (5, "random: crng init done"),

@@ -333,8 +333,8 @@ def test_symbols_are_read_once(tmp_path, monkeypatch) -> None:
         known = profile.symbols(bed)
         assert (known.at(0xFFFFFFFFC00000FF).name, known.at(0xFFFFFFFFC0001000).name) == ("cp_rx_poll", "(no symbol)")
     assert len(opened) == 1
-    assert dut.asked == [("run", "grep", "-i", " [tw] ", "/proc/kallsyms"), ("read", "/proc/modules")]
-    (tmp_path / "snapshot/kallsyms").unlink()
+    assert dut.asked == [("run", "grep", "-E", "-i", " [tw] | init_net$", "/proc/kallsyms"), ("read", "/proc/modules")]
+    (tmp_path / "snapshot/symbols").unlink()
     dut.files.clear()
     assert profile.symbols(bed).at(0xFFFFFFFFC0001000).name == "cp_interrupt", "without the modules' sizes"
 

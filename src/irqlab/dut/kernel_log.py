@@ -34,6 +34,11 @@ HARMLESS = (
     Harmless(r"^random: crng (init done|reseeded)", "the kernel has enough entropy; again after a suspend"),
     Harmless(r"^[\w-]+: loading out-of-tree module taints kernel\.$", "the user's own module, or one of ours"),
     Harmless(r"^[\w-]+: module verification failed: signature and/or required key missing", "it is not signed"),
+    Harmless(
+        r"firmware: failed to load \S+ \(-2\)$|Direct firmware load for \S+ failed with error -2$"
+        r"|^firmware_class: See https://wiki\.debian\.org/Firmware|CPUSaver disabled\. Needs ",
+        "the DUT has no firmware, which is in Debian's non-free; a driver that needs it does not come up",
+    ),
     Harmless(r"^done\.$", "the end of a line about a suspend, if another message came in between"),
     Harmless(r"xHC error in resume, USBSTS 0x401, Reinit|root hub lost power or was reset", "QEMU resets its xHCI in a suspend"),
     Harmless(r"^hrtimer: interrupt took \d+ ns", "the handler was not run for a time", True),

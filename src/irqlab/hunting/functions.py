@@ -13,13 +13,13 @@ from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
 from irqlab.profile.btf import section
 from irqlab.profile.guest_memory import GuestMemory
+from irqlab.profile.kallsyms import addresses
 from irqlab.setup import paths
 from irqlab.trials.fingerprint import code_fingerprint
 from irqlab.trials.testbed import Testbed
 
 FREED = "skb_release_head_state"
 """Called once for each packet that is freed (net/core/skbuff.c)."""
-SYMBOLS = ("grep", "-E", "-i", " [tw] | init_net$", "/proc/kallsyms")
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,17 @@ class Functions:
 
 def functions(testbed: Testbed) -> Functions:
     """Reads them from a DUT of their own, once; they are kept beside the snapshot. Raises IrqlabError."""
-    kept = testbed.prepared.state.parent / f"functions-{code_fingerprint(__name__)[:16]}.json"
-    with paths.locked(f"functions-{kept.parent.name}"):
+    known = addresses(testbed)
+    kept = testbed.prepared.state.parent / f"transmit-{code_fingerprint(__name__)[:16]}.json"
+    with paths.locked(f"transmit-{kept.parent.name}"):
         try:
-            text, transmit = json.loads(kept.read_text())
+            transmit = json.loads(kept.read_text())
         except (OSError, json.JSONDecodeError):
             with testbed.open() as dut:
-                text = dut.run(*SYMBOLS)
                 memory = GuestMemory(lambda ranges: dut.rpc.call("read_memory", ranges=ranges)["memory"])
-                transmit = _transmit(testbed, _parsed(text), memory)
-            write_atomically(kept, json.dumps([text, transmit]).encode())
-    return Functions(_parsed(text), tuple(transmit))
-
-
-def _parsed(kallsyms: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for line in kallsyms.splitlines():
-        words = line.split()
-        found.setdefault(words[2], int(words[0], 16))
-    return found
+                transmit = _transmit(testbed, known, memory)
+            write_atomically(kept, json.dumps(transmit).encode())
+    return Functions(known, tuple(transmit))
 
 
 def _transmit(testbed: Testbed, symbols: dict[str, int], memory: GuestMemory) -> list[int]:
