@@ -22,7 +22,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import metrics as costs
 from irqlab.methods import throughput
 from irqlab.present import terminal as tables
-from irqlab.qemu import machine
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.results.ensemble import collapse
 from irqlab.runner.measure import Method, Outcome, measure
@@ -78,7 +78,7 @@ class _Meeting:
         with self._changed:
             self._changed.wait_for(lambda: self._failed or len(self._rates) == self._sides, MET_WITHIN_S)
             if self._failed or len(self._rates) < self._sides:
-                raise machine.CancelledError("the other side could not be measured")
+                raise CancelledError("the other side could not be measured")
             return min(self._rates)
 
     def abort(self) -> None:
