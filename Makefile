@@ -46,20 +46,19 @@ container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests n
 	@scripts/debian13 container
 
 bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
-	$(BIN)/python scripts/bench.py $(BENCH_ARGS)
+	$(BIN)/python -m tools.bench $(BENCH_ARGS)
 
 papers: setup ## measure all papers; show what moved since the run kept in docs/papers; write their documents (two hours or more)
-	scripts/papers
+	$(BIN)/python -m tools.papers
 
 foreign: setup ## build our drivers for i386 and PowerPC (needs gcc-powerpc-linux-gnu; minutes)
-	scripts/foreign-build $$($(BIN)/python -c 'from irqlab.setup import kernel_sources; print(kernel_sources.debian("6.12").path)')
+	$(BIN)/python -m tools.foreign_build $$($(BIN)/python -c 'from irqlab.setup import kernel_sources; print(kernel_sources.debian("6.12").path)')
 
 mutants: setup ## mutate what computes results, in Python and Rust; fails if the tests notice fewer than 90 % (hours)
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
-	@failed=0; scripts/mutants-python || failed=1; scripts/mutants-rust || failed=1; exit $$failed
+	@failed=0; scripts/mutants-python || failed=1; $(BIN)/python -m tools.mutants_rust || failed=1; exit $$failed
 
 lint: setup ## check style and types of Python, Rust and shell; drivers: checkpatch, and W=1 and sparse for three kernels
-	scripts/check-spdx
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

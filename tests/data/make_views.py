@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes views/METHOD.txt: what reports, tables and CSV show of the sample documents, as text; plots as the data they draw.
 
-`python tests/data/make_views.py` writes the files anew; read the difference before you commit it.
+`.venv/bin/python -m tests.data.make_views` writes the files anew; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from irqlab.present.series import Line, Style
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.profile import flamegraph
+from tests.data.samples import sample
 
 HERE = Path(__file__).parent
 VIEWS = HERE / "views"
@@ -125,8 +126,7 @@ def report_lines(method: Method, rows: list[Row]) -> Iterator[str]:
 
 def sample_rows() -> list[Row]:
     """Rows of three drivers with fewer frame sizes, which is enough to tell what is shown."""
-    document = catalogue.read(HERE / "sample_full.json")
-    kept = [row for row in catalogue.rows([document]) if row.frame_bytes in (64, 512, 1518, "imix")]
+    kept = [row for row in catalogue.rows([sample()]) if row.frame_bytes in (64, 512, 1518, "imix")]
     return [row for row in kept if row.variant.number in (0, 1, 4)]
 
 

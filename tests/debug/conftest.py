@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Keeps the results of `make test-debug` in docs/debug-results.csv, of which scripts/debug-table makes the table in docs.
+"""Keeps the results of `make test-debug` in docs/debug-results.csv, of which tools.debug_table makes the table in docs.
 
 A test's row replaces that of an earlier run, so a test that is repeated alone counts as it ended last.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""irqlab bisect on a repository of our drivers with a planted commit, one that does not build, and harmless ones."""
+"""irqlab bisect on a repository of our drivers: harmless commits, two that kill the DUT, one that does not build, a slow one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ import pytest
 from irqlab.setup import drivers
 from tests.e2e.conftest import Cli, Refused
 
-COMMITS, PLANTED, BROKEN = 32, 21, 16
-"""The bisection of 32 commits begins in the middle, with the broken one."""
+COMMITS, PLANTED = 32, 21
+OOPS = "		*(volatile int *)8 = 1;\n"
+BEGIN = "	taken = queue->ops->rx_take(queue, budget);\n"
+START = "	ASSERT_RTNL();\n"
+FAULTS = {
+    16: ("oopses at start", START, f"{START}	if (port->netdev)\n{OOPS}"),
+    30: ("does not build", START, f"{START}#error broken\n"),
+    12: ("oopses in a trial", BEGIN, f"{BEGIN}	if (queue->rx_frames > 100)\n{OOPS}"),
+}
+"""Commits that cannot be measured, in the order in which git's bisection of 32 commits comes to them: what it is, and a place in
+core.c and what is there in this commit only."""
 # Clearly more than the 1 % that bisect asks for. At half load, where the cost is counted, a part of it is not seen: the DUT is
 # still awake when the next frame comes, and need not leave its idle task.
 LOOP = """	{
@@ -43,18 +52,15 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     core = tree / "drivers/irqmod/core.c"
     git(tree, "add", "--all")
     git(tree, "commit", "--quiet", "--message=drivers: the first")
-    begin = "	taken = queue->ops->rx_take(queue, budget);\n"
+    original = core.read_text()
     for number in range(1, COMMITS + 1):
-        text = core.read_text()
-        if number == PLANTED:
-            assert begin in text
-            text = text.replace(begin, begin + LOOP, 1)
-        if number == BROKEN:
-            text += "#error broken\n"
-        text = text.replace("#error broken\n", "") if number == BROKEN + 1 else text
+        name, place, fault = FAULTS.get(number, (f"comment {number}", BEGIN, BEGIN))
+        assert place in original
+        text = original.replace(place, fault, 1)
+        if number >= PLANTED:
+            text = text.replace(BEGIN, BEGIN + LOOP, 1)
         core.write_text(f"{text}/* {number} */\n")
-        name = {PLANTED: "irqmod: planted", BROKEN: "irqmod: broken"}.get(number, f"irqmod: comment {number}")
-        git(tree, "commit", "--quiet", "--all", f"--message={name}")
+        git(tree, "commit", "--quiet", "--all", f"--message=irqmod: {'planted' if number == PLANTED else name}")
     return tree
 
 
@@ -69,8 +75,9 @@ def test_the_planted_commit_is_found_and_explained(history: Path, cli: Cli, tmp_
     assert "(irqmod: planted) is the first commit with worse instructions per frame" in done.stdout
     found = json.loads((tmp_path / "results/bisect/bisect.json").read_text())
     assert found["first_bad"] == git(history, "rev-parse", f"HEAD~{COMMITS - PLANTED}")
-    broken = git(history, "rev-parse", f"HEAD~{COMMITS - BROKEN}")
-    assert [step["commit"] for step in found["steps"] if step["verdict"] == "skipped"] == [broken]
+    skipped = [step for step in found["steps"] if step["verdict"] == "skipped"]
+    assert [step["subject"] for step in skipped] == [f"irqmod: {name}" for name, _, _ in FAULTS.values()]
+    assert ["kernel panicked" in step["why"] for step in skipped] == [True, False, True]
     assert len(found["steps"]) <= 8
     assert found["functions"][0]["function"] == "irqmod_rx_pass"
     assert found["functions"][0]["after"] - found["functions"][0]["before"] > 30

@@ -109,14 +109,14 @@ def test_no_qemu(cli: Cli) -> None:
     assert "no-such-qemu" in _said(cli("throughput", "--driver", "8139cp", IRQLAB_QEMU="no-such-qemu"))
 
 
-def _start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+def _start(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ},
+        env={**os.environ, **environment},
         preexec_fn=heed_interrupts,
     )
 
@@ -194,7 +194,8 @@ def test_an_interrupted_fuzz_does_not_end_its_session_first(tmp_path: Path) -> N
 
 
 def test_a_lab_that_is_killed_leaves_no_qemu(tmp_path: Path) -> None:
-    process = _start(tmp_path, "throughput", "--no-cache", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
+    command = ("throughput", "--no-cache", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
+    process = _start(tmp_path, *command, TMPDIR=str(tmp_path))
     _wait_for(process, "250 MIPS")
     qemu = _qemu_of(process)
     process.kill()

@@ -39,6 +39,7 @@ class Place:
                 (home / "cache" / entry.name).symlink_to(entry)
         self.log = home / "runs"
         self.log.touch()
+        (home / "tmp").mkdir()
         wrapper = home / "qemu"
         restores = '*" -incoming "*'
         wrapper.write_text(
@@ -51,6 +52,7 @@ class Place:
             "IRQLAB_QEMU": str(wrapper),
             "IRQLAB_FRESH": "1",  # a QEMU for each trial, so that they can be counted
             "IRQLAB_TEST_RUNS": str(self.log),
+            "TMPDIR": str(home / "tmp"),  # what is killed leaves its directories
         }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -38,12 +38,11 @@ from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.data.make_views import text_of
 from tests.unit.fake_session import FakeSession
 from tests.unit.fakes import FakeTestbed
 
 DATA = Path(__file__).parents[1] / "data"
-sys.path.insert(0, str(DATA))
-from make_views import text_of  # noqa: E402
 
 PLANS = DATA / "plans"
 

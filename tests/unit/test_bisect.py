@@ -9,6 +9,7 @@ import pytest
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.runner.jobs import UserInterruptError
 from irqlab.versions import bisect
 from irqlab.versions.bisect_report import Report, State
 
@@ -100,6 +101,21 @@ def test_commits_that_cannot_be_measured_are_skipped_with_the_reason(tree: Path)
     skipped = [step for step in answer.steps if step.metrics is None]
     assert [(step.verdict, step.why) for step in skipped] == [("skipped", "does not build")] * len(skipped)
     assert skipped
+
+
+def test_ctrl_c_is_no_reason_to_skip_a_commit(tree: Path) -> None:
+    asked = question(tree)
+    tried: list[bisect.Step] = []
+
+    def measure(commit: str) -> Metrics:
+        if tried:
+            raise UserInterruptError("interrupted")
+        return value("instructions_per_frame", 1000.0)
+
+    ends = (value("instructions_per_frame", 1000.0), value("instructions_per_frame", 1100.0))
+    with pytest.raises(UserInterruptError):
+        bisect.search(asked, ends, measure, tried.append)
+    assert len(tried) == 1
 
 
 def test_if_only_skipped_commits_are_left_they_are_named(tree: Path) -> None:

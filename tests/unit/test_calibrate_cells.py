@@ -14,8 +14,8 @@ from irqlab.calibrate import cells, method
 from irqlab.calibrate.cells import Board, Cell, Measured, read, read_live
 from irqlab.config.costs import Costs
 from irqlab.errors import IrqlabError
+from tests.data.samples import sample
 
-DATA = Path(__file__).parents[1] / "data"
 FAST_ETHERNET_BPS = 1e8
 WIRE_64_PPS = 1e8 / 8 / 84
 """Frames of 64 bytes that the wire carries, with preamble and gap."""
@@ -155,7 +155,7 @@ def test_two_devices_in_one_file_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_file_of_irqlab_live_is_read(tmp_path: Path) -> None:
-    document = json.loads((DATA / "sample_throughput.json").read_text())
+    document = sample("throughput")
     row = next(row for row in document["measured"]["results"] if row["method"] == "throughput")
     row["line_rate_limited"] = False
     document["measured"]["results"] = [row]

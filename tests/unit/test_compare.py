@@ -19,13 +19,12 @@ from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import catalogue
 from irqlab.methods.metrics import METRICS
 from irqlab.present.tables import Column, Table
 from irqlab.report import comparison, render
+from tests.data.samples import sample
 
 COMMON = TestbedConfig("?")
-SAMPLE = Path(__file__).parents[1] / "data/sample_full.json"
 FIGURES = {metric.name: 1000.0 for metric in METRICS}
 BASE = 50_000.0
 
@@ -384,7 +383,7 @@ def test_the_other_side_of_a_file_is_offered_one_of_its_loads() -> None:
 
 
 def test_a_report_begins_with_the_answer_and_tells_two_modules_of_a_name_apart() -> None:
-    content = catalogue.read(SAMPLE)
+    content = sample()
     mine = [one for one in content["measured"]["results"] if one["method"] == "metrics" and one["frame_bytes"] == 64]
     content["measured"]["results"] = [{**one, "driver": "my8139", "rx_scheme": None, "tx_scheme": None} for one in mine[:1] * 2]
     figures = Table("Figures", [Column("Figure")], [])

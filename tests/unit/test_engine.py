@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import irqlab
 from irqlab.config import engine
 from irqlab.config.engine import MASK, TRANSFERS, Scheme
 from irqlab.config.schemes import COMBINATIONS, Combination
@@ -45,6 +52,26 @@ def test_frames_carry_the_id_of_the_napi_that_delivers_them() -> None:
 def test_a_file_without_a_scheme_is_an_error() -> None:
     with pytest.raises(IrqlabError, match=r"no IRQMOD_TX_SCHEME\(\) in a file of drivers/irqmod named tx_\*\.c"):
         engine.declared(SOURCE, "tx")
+
+
+def test_a_package_without_the_drivers_sources_says_what_is_missing(tmp_path: Path) -> None:
+    """As a wheel would be installed: it has src/irqlab, and nothing else."""
+    shutil.copytree(
+        Path(irqlab.__file__).parent, tmp_path / "lib/site-packages/irqlab", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    command = [sys.executable, "-c", "import irqlab.config.schemes"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "lib/site-packages")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    missing = tmp_path / "lib/drivers/irqmod"
+    assert done.stderr.splitlines()[-1].startswith(
+        f"irqlab.errors.IrqlabError: the drivers' sources are missing: {missing} has no rx_*.c;"
+    )
 
 
 def test_hardware_decides_on_the_schemes() -> None:

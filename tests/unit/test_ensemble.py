@@ -35,10 +35,9 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials import testbed as testbeds
 from irqlab.trials.testbed import Testbed
 from tests.data.sample_documents import dut as described
+from tests.data.samples import sample
 from tests.unit.fake_dut import FakeDut
 from tests.unit.fakes import FakeTestbed
-
-SAMPLE = Path(__file__).parents[1] / "data" / "sample_full.json"
 
 
 def test_one_member_is_not_perturbed() -> None:
@@ -182,7 +181,7 @@ def test_records_with_other_names_have_no_spread() -> None:
 
 def ensemble_document(factors: tuple[float, ...] = (1.0, 1.01, 0.98)) -> dict[str, Any]:
     """The sample, where each row is an ensemble whose members' figures differ by these factors."""
-    content = catalogue.read(SAMPLE)
+    content = sample()
     rows = []
     for row in content["measured"]["results"]:
         members = [scaled(row, factor) for factor in factors]
@@ -198,16 +197,16 @@ def scaled(row: dict[str, Any], factor: float) -> dict[str, Any]:
     made = copy.deepcopy(row)
     for name in ("total_throughput_pps", "instructions_per_frame"):
         made[name] = None if made[name] is None else made[name] * factor
-    for sample in made["samples"]:
-        for name, value in sample.items():
+    for point in made["samples"]:
+        for name, value in point.items():
             if isinstance(value, float) and name.endswith("pps"):
-                sample[name] = value * factor
+                point[name] = value * factor
     return made
 
 
 def test_a_document_is_shown_by_its_medians() -> None:
     content = ensemble_document()
-    whole = catalogue.read(SAMPLE)
+    whole = sample()
     shown, members = collapse(content)
     assert len(shown["measured"]["results"]) == len(whole["measured"]["results"])
     assert {len(many) for many in members} == {3}
@@ -220,7 +219,7 @@ def test_a_document_is_shown_by_its_medians() -> None:
 
 
 def test_rows_without_an_ensemble_are_as_they_were() -> None:
-    content = catalogue.read(SAMPLE)
+    content = sample()
     assert collapse(content)[0] is content
 
 
@@ -249,7 +248,7 @@ def test_a_report_has_ranges_and_bands_everywhere() -> None:
     assert "band-" in svg
     assert page.picture is not None
     assert "band-" in "".join(str(plot.svg) for plot in page.picture.plots)
-    plain = view.build([catalogue.read(SAMPLE)])
+    plain = view.build([sample()])
     assert [section.id for section in page.sections] == [section.id for section in plain.sections]
 
 

@@ -84,7 +84,6 @@ def test_a_round_after_which_no_frames_pass_tells_the_interfaces_state() -> None
 def test_rounds_end_with_the_cases_and_are_kept_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     testbed = SimpleNamespace(prepared=None, nic=SimpleNamespace(pci_bus="33:32"))
     monkeypatch.setattr(fuzz, "checking", lambda _: testbed)
-    monkeypatch.setattr(fuzz.machine, "cancel_all", lambda: None)
     runner: Any = SimpleNamespace(testbed=testbed, progress=lambda _: None)
     asked: list[tuple[int, int, int]] = []
 

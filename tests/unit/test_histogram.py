@@ -3,11 +3,11 @@ import base64
 import random
 import struct
 import zlib
-from pathlib import Path
 
 import pytest
 
 from irqlab.results import histogram
+from tests.data.samples import encode
 
 # Written by the Rust crate hdrhistogram 7.5, which the tester uses: new_with_bounds(1, 10_000_000_000, 3) with 20,001 values,
 # and an auto-resizing one of two digits with 7, 7, 1000 and 123456789. What it said of them stands below.
@@ -31,26 +31,20 @@ def test_reads_another_resolution():
     assert histogram.decode(TWO_DIGITS).counts == ((7, 2), (1003, 1), (123731967, 1))
 
 
-def test_round_trip(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "data"))
-    import make_samples
-
+def test_round_trip():
     random.seed(1)
     counts = {
         random.randrange(2 ** random.randrange(1, 33)): random.randrange(1, 2 ** random.randrange(1, 40)) for _ in range(500)
     }
-    found = histogram.decode(make_samples.encode(counts))
+    found = histogram.decode(encode(counts))
     assert found.total == sum(counts.values())
     for value in counts:
         bucket = next(highest for highest, _ in found.counts if highest >= value)
         assert bucket - value <= value / 1000
 
 
-def test_an_empty_histogram_has_no_values(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "data"))
-    import make_samples
-
-    found = histogram.decode(make_samples.encode({}))
+def test_an_empty_histogram_has_no_values():
+    found = histogram.decode(encode({}))
     assert (found.total, found.counts) == (0, ())
 
 

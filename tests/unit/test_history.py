@@ -13,7 +13,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import profile
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.setup.kernel_packages import Offer
 from irqlab.versions import history, history_report

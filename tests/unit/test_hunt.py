@@ -20,7 +20,7 @@ from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import Options
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,

@@ -13,7 +13,7 @@ from irqlab.errors import IrqlabError
 from irqlab.hunting import paths
 from irqlab.hunting.cases import Case
 from irqlab.hunting.pairs import Limits
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.rpc import TesterError
 from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, Path, Received
 from tests.unit.fakes import FakeTestbed, stand_on

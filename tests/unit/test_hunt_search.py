@@ -17,7 +17,8 @@ from irqlab.hunting.findings import Finding
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, alone_of, hunt, led, step_of
-from irqlab.qemu.machine import CancelledError, MachineError
+from irqlab.qemu.cancellation import CancelledError
+from irqlab.qemu.machine import MachineError
 from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, NotSupportedError, Received, Step, Transmitted
 from tests.unit.fake_hunted import runner_of
 

@@ -12,7 +12,7 @@ from irqlab.dut.agent import DutError
 from irqlab.hunting.findings import Finding
 from irqlab.hunting.pairs import Limits
 from irqlab.hunting.weighing import parted, weighed
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received
 from tests.unit.fake_hunted import runner_of
 

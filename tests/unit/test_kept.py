@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from irqlab.errors import IrqlabError
 from irqlab.reproduce.claims import WITH_COSTS, Because
-from irqlab.reproduce.kept import BEGIN, END, TIMES, Kept, Took, claims, moved, side_by_side, with_claims, with_times
+from tools.kept import Kept, Took, claims, moved, side_by_side, with_claims, with_times
+
+BEGIN, END = "<!-- claims -->", "<!-- end of claims -->"
 
 
 def finding(claim: str, verdict: str, source: str = "section 5") -> dict[str, Any]:
@@ -104,7 +107,7 @@ def test_the_claims_are_written_between_their_marks() -> None:
 
 @pytest.mark.parametrize("page", ["", BEGIN, END, END + BEGIN])
 def test_a_page_without_marks_is_refused(page: str) -> None:
-    with pytest.raises(ValueError, match="lacks"):
+    with pytest.raises(IrqlabError, match="lacks"):
         with_claims(page, [])
 
 
@@ -126,7 +129,9 @@ def test_claims_tested_again_with_costs_are_counted_once() -> None:
 
 def test_times_are_told_with_a_reason_where_they_are_long() -> None:
     took = [Took("some1999", "quick", 30, 50, 2, "abc"), Took("some1999", "full", 400, 700, 2, "abc")]
-    page = with_times(f"before\n{TIMES[0]}\nold\n{TIMES[1]}\nafter\n", took, {"some1999": "long trials", "other": ""})
+    page = with_times(
+        "before\n<!-- times -->\nold\n<!-- end of times -->\nafter\n", took, {"some1999": "long trials", "other": ""}
+    )
     assert page.splitlines()[2:] == [
         "| paper | look | time | CPU time | processors | measured at | why it takes long |",
         "|---|---|---:|---:|---:|---|---|",
@@ -134,6 +139,6 @@ def test_times_are_told_with_a_reason_where_they_are_long() -> None:
         "| some1999 | full | 6 min 40 s | 11 min 40 s | 2 | abc | long trials |",
         "| other | quick | not measured | | | | |",
         "| other | full | not measured | | | | |",
-        TIMES[1],
+        "<!-- end of times -->",
         "after",
     ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,16 +28,17 @@ from irqlab.live import calibration, dut, judge, prepare
 from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError
-from irqlab.live.testbed import Settings, what_helps
-from irqlab.methods import burst, catalogue, loss, metrics, throughput
+from irqlab.live.testbed import LiveTestbed, Settings, what_helps
+from irqlab.methods import burst, loss, metrics, throughput
 from irqlab.present.tables import Table
+from irqlab.qemu.cancellation import CancelledError, workers
 from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.data.samples import sample
 from tests.unit.fakes import FakeTestbed
 
-DATA = Path(__file__).resolve().parents[1] / "data"
 PORTS = ("p0", "p1")
 
 
@@ -435,7 +439,7 @@ def test_line_rates(text: str, bps: float) -> None:
 
 
 def test_two_files_side_by_side() -> None:
-    one = catalogue.read(DATA / "sample_full.json")
+    one = sample()
     found = beside.tables(one, one, ("board", "lab"))
     assert len(found) == sum(row["complete"] for row in one["measured"]["results"])
     for table in found:
@@ -466,7 +470,7 @@ def test_applications_and_cliffs_side_by_side() -> None:
 
 
 def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:
-    document = json.loads((DATA / "sample_throughput.json").read_text())
+    document = sample("throughput")
     rows = [row for row in document["measured"]["results"] if row["method"] == "throughput"]
     document["measured"]["results"] = rows[:1]
     bidirectional = rows[0]["bidirectional"]
@@ -482,3 +486,29 @@ def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     with pytest.raises(IrqlabError, match="cannot be fitted"):
         read_live(file, bidirectional)
+
+
+def test_only_a_batch_that_ends_during_a_trial_ends_the_ports() -> None:
+    ended = threading.Event()
+
+    class Waiting(LiveTestbed):
+        def __init__(self) -> None:
+            self.live, self._lock, self._remote = LiveConfig(PORTS), threading.Lock(), None
+            self.ports: Any = SimpleNamespace(cancel=ended.set)
+            self.dut: Any = SimpleNamespace(set_schemes=lambda _: None)
+
+        def _measure(self, trial: Any) -> Any:
+            begun.wait(10)
+            assert ended.wait(10)
+            raise CancelledError("cancelled")
+
+    testbed, begun = Waiting(), threading.Barrier(2)
+    trial = FakeTestbed(lambda pps: pps)
+    with suppress(IrqlabError), workers(1):
+        raise IrqlabError("no trial")
+    assert not ended.is_set()
+    with suppress(IrqlabError), workers(1) as pool:
+        future = pool.submit(testbed.run, TrialRunner(trial).spec(Workload(), 1_000.0))  # type: ignore[arg-type]
+        begun.wait(10)
+        raise IrqlabError("another trial failed")
+    assert isinstance(future.exception(), CancelledError)

@@ -6,13 +6,15 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from irqlab.qemu import machine
+from irqlab.qemu import cancellation, machine
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.machine import BOOTS, PANICKED, MachineError, _failure_report, parameters_of
 from irqlab.qemu.qmp import QmpError
@@ -156,30 +158,35 @@ def test_ctrl_c_while_qemu_starts_ends_it(tmp_path: Path, monkeypatch: pytest.Mo
 
     def cancelled_before_it_is_noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         started.append(popen(*arguments, **options))
-        machine.cancel_all()
+        cancellation.current().cancel()
         return started[0]
 
     monkeypatch.setattr(machine.subprocess, "Popen", cancelled_before_it_is_noted)
-    with pytest.raises(machine.CancelledError):
-        machine.start(config)
-    assert started[0].poll() is not None
+    with cancellation.workers(1) as pool:
+        first, second = pool.submit(machine.start, config), pool.submit(machine.start, config)
+        for future in (first, second):
+            with pytest.raises(CancelledError):
+                future.result()
+    (qemu_process,) = started
+    assert qemu_process.poll() is not None
 
 
-def test_ctrl_c_kills_every_qemu_before_it_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+def test_a_qemu_that_is_used_is_killed_and_an_idle_one_is_not() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        scratch: Any = SimpleNamespace(close=lambda: None)
+        nobody: Any = None
+        used = machine.Machine(nobody, process, nobody, nobody, None, scratch, ExitStack())
 
-    class Slow:
-        def poll(self) -> None:
-            return None
+        def work(release: bool) -> None:
+            used.take()
+            if release:
+                used.release()
+            cancellation.current().cancel()
 
-        def kill(self) -> None:
-            calls.append("kill")
-
-        def wait(self) -> None:
-            calls.append("wait")
-
-    monkeypatch.setattr(machine, "_running", {Slow(), Slow(), Slow()})
-    monkeypatch.setattr(machine, "_cancelled", threading.Event())
-    machine.cancel_all()
-    assert calls[:3] == ["kill"] * 3
-    assert "wait" in calls[3:]
+        with cancellation.workers(1) as pool:
+            pool.submit(work, True).result()
+        assert process.poll() is None
+        with cancellation.workers(1) as pool:
+            pool.submit(work, False).result()
+        assert process.wait(10) < 0
+        used.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
+from irqlab.dut.agent import DutError
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, latency, loss
+from irqlab.qemu import machine
+from irqlab.qemu.machine import MachineError
 from irqlab.report import view
 from irqlab.results.document import MethodResult
 from irqlab.runner.measure import Outcome, measure
@@ -107,3 +111,33 @@ def test_a_row_names_its_dut_if_there_are_several(
     outcome = measure([TestbedConfig("formula")] * count, [Workload()], 1, rowing, "burst", "burst")
     assert [row.dut for row in outcome.results] == expected
     assert all(("dut" in row.to_json()) == (count > 1) for row in outcome.results)
+
+
+class UnpreparedTestbed(NamedTestbed):
+    """A testbed that cannot be prepared: its driver kills the DUT."""
+
+    def describe(self) -> dict[str, Any]:
+        raise DutError("insmod: the DUT went away")
+
+
+class StartingTestbed(NamedTestbed):
+    """A testbed that starts a machine, but for the files that it needs."""
+
+    def describe(self) -> dict[str, Any]:
+        missing = Path("/nonexistent/tester.so")
+        config: Any = SimpleNamespace(
+            functional=False, cpus=1, tester=missing, initrd=missing, kernel=SimpleNamespace(vmlinux=missing)
+        )
+        with pytest.raises(MachineError, match=r"tester.so is missing"):
+            machine.start(config)
+        return super().describe()
+
+
+def test_after_a_driver_that_kills_the_dut_others_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, error in ((UnpreparedTestbed, "formula: insmod: the DUT went away"), (StartingTestbed, "None")):
+        testbed = kind(lambda pps: pps)
+        testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
+        testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
+        monkeypatch.setattr(Testbed, "resolve", lambda _, testbed=testbed: testbed)
+        outcome = measure([TestbedConfig("formula")], [Workload()], 1, rowing, "burst", "burst")
+        assert str(outcome.error) == error

@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The mutation test of the tester (scripts/mutants_rust.py): the tree it builds, and the code it writes."""
+"""The mutation test of the tester (tools/mutants_rust.py): the tree it builds, and the code it writes."""
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+from tools import mutants_rust as mutants
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_its_tree_is_a_whole_workspace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(SCRIPTS.parent)
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    mutants = importlib.import_module("mutants_rust")
+    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(mutants, "TREE", tmp_path / "tree")
     mutants.copy_tree()
-    command = [SCRIPTS / "cargo", "metadata", "--no-deps", "--offline", "--format-version=1"]
+    command = [ROOT / "scripts/cargo", "metadata", "--no-deps", "--offline", "--format-version=1"]
     done = subprocess.run(command, cwd=tmp_path / "tree", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_function_switches_between_its_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    mutants = importlib.import_module("mutants_rust")
+def test_a_function_switches_between_its_mutants() -> None:
     source = 'fn f(a: u32) -> &str { if a > 1 { "}" } else { "{" } }\n'
     end = source.index("\n")
     at = source.index("> 1")

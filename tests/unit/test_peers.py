@@ -14,13 +14,11 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.results import flent
 from irqlab.trials import iperf, peers, rrul
-
-DATA = Path(__file__).parents[1] / "data"
+from tests.data.samples import sample
 
 
 def rows(method: str) -> list[dict[str, Any]]:
-    document = catalogue.read(DATA / "sample_full.json")
-    return [row for row in document["measured"]["results"] if row["method"] == method]
+    return [row for row in sample()["measured"]["results"] if row["method"] == method]
 
 
 def test_percentiles_are_values_that_occurred():
@@ -121,7 +119,7 @@ def test_the_four_tests_have_the_letters_names():
 
 
 def test_tables_have_a_line_per_test_and_probe():
-    found = catalogue.rows_by_method(catalogue.rows([catalogue.read(DATA / "sample_full.json")]))
+    found = catalogue.rows_by_method(catalogue.rows([sample()]))
     lines = {name: len(catalogue.methods()[name].lines.table(found[name]).rows) for name in ("iperf", "rrul")}
     assert lines == {"iperf": 8, "rrul": 8}
 

@@ -38,6 +38,7 @@ class FakeMachine:
     fails: Exception | None = None
     """What waiting for the rewound machine raises."""
     ended: bool = False
+    idle: bool = False
 
     @property
     def rpc(self) -> FakeMachine:
@@ -51,6 +52,12 @@ class FakeMachine:
         if self.fails is not None:
             raise self.fails
         self.done.append("rewound")
+
+    def take(self) -> None:
+        self.idle = False
+
+    def release(self) -> None:
+        self.idle = True
 
     def close(self) -> None:
         self.done.append("close")
@@ -99,6 +106,14 @@ def test_a_machine_with_another_memory_is_another_machine(stand: Stand) -> None:
 def test_a_machine_serves_one_trial_at_a_time(stand: Stand) -> None:
     with stand.pool.machine(CONFIG, A) as one, stand.pool.machine(CONFIG, A) as other:
         assert one is not other
+
+
+def test_a_machine_ends_with_the_work_of_who_uses_it(stand: Stand) -> None:
+    for _ in range(2):
+        with stand.pool.machine(CONFIG, A) as used:
+            assert not cast(FakeMachine, used).idle
+        assert cast(FakeMachine, used).idle
+    assert len(stand.started) == 1
 
 
 def test_the_least_recently_used_machines_are_ended(stand: Stand) -> None:

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import json
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from irqlab.errors import IrqlabError
-from irqlab.methods import catalogue
 from irqlab.methods.profile import TESTS, Options
 from irqlab.present import terminal
 from irqlab.profile import diff, flamegraph, owners, tables, tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import NOWHERE, USER, Symbols
+from tests.data import samples
 
-DATA = Path(__file__).parents[1] / "data"
 KALLSYMS = """\
 0000000000000000 A fixed_percpu_data
 ffffffff81000000 T _stext
@@ -177,8 +175,7 @@ def test_a_tree_becomes_functions_owners_and_stacks(symbols):
 
 
 def sample(driver: str = "sample8139") -> dict:
-    document = catalogue.read(DATA / "sample_full.json")
-    return next(r for r in document["measured"]["results"] if r["method"] == "profile" and r["driver"] == driver)
+    return next(r for r in samples.sample()["measured"]["results"] if r["method"] == "profile" and r["driver"] == driver)
 
 
 def text_of(*printed) -> str:
@@ -245,8 +242,8 @@ def test_what_a_profile_is_compared_with():
 
 def test_a_file_without_a_profile_is_refused(tmp_path):
     with pytest.raises(IrqlabError, match="holds no profile"):
-        Options(diff=DATA / "sample_throughput.json")
-    assert [row["driver"] for row in Options(diff=DATA / "sample_full.json").before()] == ["sample8139", "sample8255x"]
+        Options(diff=samples.file(tmp_path, "throughput"))
+    assert [row["driver"] for row in Options(diff=samples.file(tmp_path)).before()] == ["sample8139", "sample8255x"]
 
 
 def test_a_flame_graph_is_as_wide_as_its_instructions():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,7 @@ from irqlab.profile import line_map, line_tables
 from irqlab.profile import tables as printed
 from irqlab.profile.flamegraph import svg as flames
 from tests.data.make_views import table_lines
-
-SAMPLES = Path(__file__).parents[1] / "data" / "sample_full.json"
+from tests.data.samples import file, sample
 
 
 def function(name: str, n: int) -> dict[str, Any]:
@@ -45,7 +43,7 @@ MEMORY = {
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
-    whole = catalogue.read(SAMPLES)
+    whole = sample()
     kept = [row for row in whole["measured"]["results"] if row["method"] == "profile"]
     return {**whole, "measured": {"results": kept}}
 
@@ -79,9 +77,9 @@ def test_the_terminal_shows_so_many_functions_and_the_lines_of_memory(rows) -> N
     )
 
 
-def test_the_terminal_shows_the_difference_to_another_profile(rows, content) -> None:
+def test_the_terminal_shows_the_difference_to_another_profile(rows, content, tmp_path) -> None:
     first, second = rows
-    options = profile.Options(top=2, diff=SAMPLES)
+    options = profile.Options(top=2, diff=file(tmp_path))
     before = content["measured"]["results"][1]
     shown = texts(profile.METHOD.tables(second, options))
     assert shown[4:] == texts([f"\nBefore: {printed.title(before)}", *printed.diff_tables(before, second.data, 2)])

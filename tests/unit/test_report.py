@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -16,8 +15,8 @@ from irqlab.methods import catalogue
 from irqlab.present import plots, series
 from irqlab.present.series import Line
 from irqlab.report import view
+from tests.data.samples import sample
 
-DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
 VOID = {"meta", "wbr", "br", "img", "link", "input", "hr"}
 
@@ -55,10 +54,6 @@ class Page(HTMLParser):
 
     def ids(self) -> list[str]:
         return [a["id"] or "" for _, a in self.tags if "id" in a]
-
-
-def sample(name: str = "full") -> dict[str, Any]:
-    return catalogue.read(DATA / f"sample_{name}.json")
 
 
 def only(*methods: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import io
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +10,14 @@ from irqlab import units
 from irqlab.methods import catalogue
 from irqlab.present import terminal
 from irqlab.present.variants import Row
+from tests.data.samples import sample
 
-DATA = Path(__file__).parents[1] / "data"
-SAMPLES = {row["method"] for row in catalogue.read(DATA / "sample_full.json")["measured"]["results"]}
+SAMPLES = {row["method"] for row in sample()["measured"]["results"]}
 METHODS = [name for name, method in catalogue.methods().items() if name in SAMPLES and method.print_lines and method.run]
 
 
 def content(method: str, name: str = "full") -> dict[str, Any]:
-    document = catalogue.read(DATA / f"sample_{name}.json")
+    document = sample(name)
     document["measured"]["results"] = [r for r in document["measured"]["results"] if r["method"] == method]
     return document
 

@@ -13,17 +13,29 @@ from irqlab.setup.paths import cache_dir
 BAD = "// SPDX-License-Identifier: GPL-2.0-only\nint odd(int x)\n{\n\tif(LINUX_VERSION_CODE)\n\t\treturn 1;\n\treturn x & 1;\n}\n"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def program() -> None:
     if not (cache_dir() / "checkpatch" / checkpatch.SERIES).is_dir():
         pytest.skip("needs checkpatch.pl (make lint)")
 
 
+@pytest.mark.usefixtures("program")
 def test_complaints_name_the_line_and_their_type(tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text(BAD)
     complaints = checkpatch.check([tmp_path / "bad.c"])
     assert [line.removeprefix(f"{tmp_path}/").rpartition(": ")[0] for line in complaints] == ["bad.c:4: ERROR:SPACING"]
     assert any("LINUX_VERSION_CODE" in line for line in checkpatch.check([tmp_path / "bad.c"], ignored=()))
+
+
+def test_it_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "checkpatch.pl"
+    program.write_text('open(my $cache, ">", ".checkpatch-camelcase.git.") or die; print "$ARGV[-1]\n"; exit 1;\n')
+    monkeypatch.setattr(checkpatch, "_program", lambda: program)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert checkpatch.check([Path("bad.c"), Path("worse.c")]) == [f"{here}/bad.c", f"{here}/worse.c"]
+    assert not list(here.iterdir())
 
 
 def test_what_is_built_and_what_runs_in_user_space_is_not_checked(tmp_path: Path) -> None:

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irqlab.methods import catalogue
-
-DATA = Path(__file__).parents[1] / "data"
-sys.path.insert(0, str(DATA))
-import make_views  # noqa: E402
+from tests.data import make_views
 
 METHODS = sorted(path.stem for path in make_views.VIEWS.glob("*.txt"))
 
@@ -26,7 +21,7 @@ def rows() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_s_view_is_as_recorded(rows, name) -> None:
-    """If the change is wanted: python tests/data/make_views.py."""
+    """If the change is wanted: .venv/bin/python -m tests.data.make_views."""
     shown = "\n".join(make_views.view_lines(catalogue.methods()[name], rows))
     assert shown == (make_views.VIEWS / f"{name}.txt").read_text()
 

@@ -7,7 +7,6 @@ import csv
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, WIRE_OVERHEA
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, throughput
+from irqlab.qemu.cancellation import workers
 from irqlab.results.ensemble import collapse
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
@@ -196,7 +196,7 @@ class Board:
     def measure(self, cells: Sequence[Cell], costs: Costs, guesses_pps: dict[Cell, float] | None = None) -> list[Measured]:
         """Measures the cells with these costs, in parallel; returns them in order. Good guesses save time."""
         guesses = guesses_pps or {}
-        with ThreadPoolExecutor(max_workers=max(1, len(cells))) as pool:
+        with workers(len(cells)) as pool:
             return list(pool.map(lambda cell: self._cell(cell, costs, guesses.get(cell)), cells))
 
     def _cell(self, cell: Cell, costs: Costs, guess_pps: float | None) -> Measured:

@@ -25,7 +25,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import metrics as costs
 from irqlab.methods import throughput
 from irqlab.present import terminal as tables
-from irqlab.qemu import machine
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.report import comparison
 from irqlab.results import document
 from irqlab.results.document import MethodResult
@@ -101,7 +101,7 @@ class _Meeting:
         with self._changed:
             self._changed.wait_for(lambda: self._failed or known(), MET_WITHIN_S)
             if self._failed or not known():
-                raise machine.CancelledError("the other side could not be measured")
+                raise CancelledError("the other side could not be measured")
 
 
 def method(

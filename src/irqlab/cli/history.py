@@ -12,7 +12,6 @@ import typer
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_directory, show
 from irqlab.errors import IrqlabError
-from irqlab.qemu import machine
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.setup import kernel_packages, qemu
 from irqlab.setup.say import say
@@ -50,7 +49,6 @@ def command(
             made.found, missing = history.resolve(asked, say)
             history.measure(made, missing, testbeds, request.workloads(), request.jobs)
     except KeyboardInterrupt:
-        machine.cancel_all()
         _finish(made, out, complete=False)
         kept = "run the same command again to continue" if common.cached else "the rest is lost (--no-cache)"
         raise UserInterruptError(f"interrupted; {len(made.entries)} rows are in {out}; {kept}") from None

@@ -17,7 +17,6 @@ from irqlab.cli import options as opt
 from irqlab.cli.output import check_directory, show_document
 from irqlab.compare import matrix
 from irqlab.errors import IrqlabError
-from irqlab.qemu import machine
 from irqlab.report import write_html
 from irqlab.results import document as results
 from irqlab.results.document import MethodResult
@@ -76,7 +75,6 @@ def command(
                         [cluster.RemoteTestbed.of(testbed, remote) for testbed in testbeds], max(request.jobs, remote.threads)
                     )
     except KeyboardInterrupt:
-        machine.cancel_all()
         grid.write(out, complete=False)
         cached = request.testbeds[0].cached
         kept = "run the same command again to continue" if cached else "partial cells are lost (--no-cache)"

@@ -18,7 +18,6 @@ from irqlab.methods import catalogue
 from irqlab.present import terminal
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
-from irqlab.qemu import machine
 from irqlab.report import write_html
 from irqlab.results import document
 from irqlab.runner.jobs import UserInterruptError
@@ -32,7 +31,7 @@ def complain(error: BaseException) -> int:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Turns an IrqlabError into one message and exit code 2, and Ctrl-C into exit code 130 with all QEMU processes stopped."""
+    """Turns an IrqlabError into one message and exit code 2, and Ctrl-C into exit code 130."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -41,7 +40,6 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except IrqlabError as error:
             raise typer.Exit(complain(error)) from None
         except KeyboardInterrupt:
-            machine.cancel_all()
             raise typer.Exit(complain(UserInterruptError("interrupted"))) from None
 
     return run

@@ -15,7 +15,6 @@ from irqlab.cli import options as opt
 from irqlab.cli.output import check_directory
 from irqlab.config import hardware as boards
 from irqlab.errors import IrqlabError
-from irqlab.qemu import machine
 from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
@@ -72,7 +71,6 @@ def command(
         with terminate_like_ctrl_c(), session:
             found = document.Reproduction.measure(chosen, session, ["irqlab", *sys.argv[1:]])
     except KeyboardInterrupt:
-        machine.cancel_all()
         kept = (
             "finished trials are cached: run the same command again to continue"
             if testbed.cached

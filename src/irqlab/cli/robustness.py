@@ -13,7 +13,6 @@ from irqlab import files
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs
 from irqlab.errors import IrqlabError
-from irqlab.qemu import machine
 from irqlab.robustness import fuzz, hotplug, nicport
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
@@ -66,7 +65,6 @@ def fuzz_command(
                 runs.append(one)
     except KeyboardInterrupt:
         stopped = True
-        machine.cancel_all()
     found = fuzz.summary(testbed.label, seed, runs)
     _print(found)
     if json_file is not None:

@@ -67,8 +67,13 @@ def declared(text: str, direction: str) -> Scheme:
 
 @cache
 def all_schemes(direction: str) -> tuple[Scheme, ...]:
-    """The schemes of a direction (rx, tx), by name."""
-    files = (path for folder in (SOURCES, SOURCES / INSTRUMENTS) for path in folder.glob(f"{direction}_*.c"))
+    """The schemes of a direction (rx, tx), by name. Raises IrqlabError if the sources are not there."""
+    files = [path for folder in (SOURCES, SOURCES / INSTRUMENTS) for path in folder.glob(f"{direction}_*.c")]
+    if not files:
+        raise IrqlabError(
+            f"the drivers' sources are missing: {SOURCES} has no {direction}_*.c; irqlab runs from a checkout of its repository, "
+            "installed by `make setup` (pip install -e)"
+        )
     return tuple(declared(path.read_text(), direction) for path in sorted(files, key=lambda path: path.name))
 
 

@@ -24,7 +24,7 @@ from irqlab.hunting.functions import functions
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing
 from irqlab.hunting.weighing import weighed
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.rpc import TesterError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import Cued, Cues, HuntResult, HuntTrial

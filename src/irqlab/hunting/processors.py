@@ -20,7 +20,7 @@ from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.profile.listing import Listing
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntResult, HuntTrial, Switches
 from irqlab.trials.trial import Trial

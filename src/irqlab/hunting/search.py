@@ -24,7 +24,8 @@ from irqlab.hunting.paths import Tried, found_on_paths, hunt_paths
 from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.hunting.weighing import parted, weighed
-from irqlab.qemu.machine import CancelledError, MachineError
+from irqlab.qemu.cancellation import CancelledError
+from irqlab.qemu.machine import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.pairs import Limits, pairs_of
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntTrial
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from irqlab.errors import IrqlabError
 from irqlab.hunting.findings import Finding
 from irqlab.hunting.pairs import Frame, Limits, frames_of
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.live.config import LiveConfig
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.setup.paths import built, live_binary
 
 PATIENCE_S = 5.0

@@ -23,7 +23,7 @@ from irqlab.live.config import LiveConfig
 from irqlab.live.dut import LiveDut
 from irqlab.live.ports import LiveError, Ports, binary
 from irqlab.live.remote import Remote
-from irqlab.qemu.machine import cancelling
+from irqlab.qemu import cancellation
 from irqlab.setup.nics import Nic
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
@@ -99,12 +99,9 @@ class LiveTestbed(Testbed):
             raise
 
     def __enter__(self) -> LiveTestbed:
-        self._cancelling = cancelling(self.cancel)
-        self._cancelling.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._cancelling.__exit__(None, None, None)
         self.close()
 
     def close(self) -> None:
@@ -116,7 +113,7 @@ class LiveTestbed(Testbed):
             self._remote.close()
 
     def cancel(self) -> None:
-        """On Ctrl-C: ends what a trial waits for. The agent is needed to put things back."""
+        """Ends what a trial waits for. The agent is needed to put things back."""
         self.ports.cancel()
         if self._remote is not None:
             self._remote.hurry()
@@ -187,7 +184,7 @@ class LiveTestbed(Testbed):
         else:
             raise LiveError(f"{type(trial).__name__} is not possible on real ports")
         doubts = ""
-        with self._lock:
+        with self._lock, cancellation.current().ending(self.cancel):
             self.dut.set_schemes(self.live.schemes)
             for _ in range(TRIES):
                 found = self._measure(trial)

@@ -33,7 +33,7 @@ from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.profile import coverage
 from irqlab.profile.coverage import Function
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.results.values import Count
 from irqlab.runner.runner import TrialRunner

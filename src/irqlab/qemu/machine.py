@@ -14,8 +14,7 @@ import shlex
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from irqlab.config.addresses import PORTS, dut_mac
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.errors import IrqlabError
 from irqlab.files import Scratch
+from irqlab.qemu import cancellation
 from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.qmp import Qmp, QmpError
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
@@ -207,6 +207,8 @@ class Machine:
     qmp: Qmp | None
     """None unless the machine was started with `to_save`."""
     scratch: Scratch
+    _use: contextlib.ExitStack
+    """While it is used: it is ended with the work of its user."""
     _closed: bool = field(default=False)
 
     def __enter__(self) -> Machine:
@@ -226,6 +228,7 @@ class Machine:
             return
         self._closed = True
         _end(self.process)  # first, so that a thread still reading from QEMU releases the socket
+        self.release()
         for link in (self.rpc, self.monitor, self.qmp):
             if link is not None:
                 with contextlib.suppress(OSError):
@@ -236,6 +239,14 @@ class Machine:
     def directory(self) -> Path:
         """Its temporary files."""
         return self.scratch.path
+
+    def take(self) -> None:
+        """It is used: from now on it is ended with this thread's work. Raises CancelledError."""
+        self._use.enter_context(cancellation.current().ending(self.process.kill))
+
+    def release(self) -> None:
+        """It is not used any more."""
+        self._use.close()
 
     def rewind(self, snapshot: Path) -> None:
         """Starts to reset the machine to the state restored from `snapshot`; `rpc.rewound` waits for completion."""
@@ -251,60 +262,10 @@ class Machine:
         return _failure_report(self.directory, code)
 
 
-class CancelledError(IrqlabError):
-    """The user pressed Ctrl-C; no further machine is started."""
-
-
-_running: set[subprocess.Popen[bytes]] = set()
-_running_lock = threading.Lock()
-_cancelled = threading.Event()
-_others: list[Callable[[], None]] = []
-
-
-def cancel_all() -> None:
-    """On Ctrl-C: kills all QEMUs of this process and prevents new ones; threads waiting for a QEMU get an error."""
-    _cancelled.set()
-    with _running_lock:
-        processes = list(_running)
-        others = list(_others)
-    for process in processes:  # all of them first: one that takes long to end must not keep the others
-        if process.poll() is None:
-            process.kill()
-    for cancel in others:
-        cancel()
-    for process in processes:
-        _end(process)
-
-
-@contextmanager
-def stopped_by_user() -> Iterator[None]:
-    """Context manager: an error after `cancel_all`, such as that a QEMU was killed, becomes a CancelledError."""
-    try:
-        yield
-    except IrqlabError as error:
-        if _cancelled.is_set() and not isinstance(error, CancelledError):
-            raise CancelledError("cancelled") from error
-        raise
-
-
-@contextmanager
-def cancelling(cancel: Callable[[], None]) -> Iterator[None]:
-    """Context manager: `cancel_all` calls `cancel`, too, which ends what is not a QEMU."""
-    with _running_lock:
-        _others.append(cancel)
-    try:
-        yield
-    finally:
-        with _running_lock:
-            _others.remove(cancel)
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
-    with _running_lock:
-        _running.discard(process)
 
 
 PANICKED = "the DUT's kernel panicked"
@@ -359,8 +320,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
 
 
 def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save: bool) -> Machine:
-    if _cancelled.is_set():
-        raise CancelledError("cancelled")
+    cancellation.current().check()
     tester = config.tester
     for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
         if not needed.exists():
@@ -407,11 +367,9 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
         finally:
             for sock in inherited:
                 sock.close()
-    with _running_lock:
-        _running.add(process)
+    use = contextlib.ExitStack()
     try:
-        if _cancelled.is_set():  # after _running.add: cancel_all, which looks there, has seen the process or is seen here
-            raise CancelledError("cancelled")
+        use.enter_context(cancellation.current().ending(process.kill))
         monitor = Hmp(monitor_here)
         qmp = Qmp(qmp_here) if qmp_here is not None else None
         if snapshot is not None:
@@ -425,14 +383,16 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
         except subprocess.TimeoutExpired:
             code = None
         _end(process)
+        use.close()
         text = _failure_report(directory, code)
         scratch.close()
         raise MachineError(f"the DUT did not start: {text}") from error
     except BaseException:
         _end(process)
+        use.close()
         scratch.close()
         raise
-    return Machine(config, process, rpc, monitor, qmp, scratch)
+    return Machine(config, process, rpc, monitor, qmp, scratch, use)
 
 
 def save(machine: Machine, path: Path) -> None:

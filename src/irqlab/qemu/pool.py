@@ -81,6 +81,7 @@ class Pool:
                     return None
                 _, found = self._idle.pop(places[-1])
             try:
+                found.take()
                 found.rpc.rewound()
             except ConnectionLostError:  # it was ended meanwhile
                 found.close()
@@ -105,6 +106,7 @@ class Pool:
         except ConnectionLostError:
             used.close()
             return
+        used.release()
         limit = max_idle(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), os.cpu_count() or 1)
         with self._lock:
             self._idle.append((snapshot, used))

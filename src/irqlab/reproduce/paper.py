@@ -40,7 +40,7 @@ class Paper(Generic[T]):
     with_long: bool = False
     """Whether it has trials that take minutes, which are made only if asked (--long)."""
     kept_with: Sequence[str] = ()
-    """Further options of `irqlab reproduce` for the run that is kept (scripts/papers)."""
+    """Further options of `irqlab reproduce` for the run that is kept (tools.papers)."""
     because: Mapping[str, Because] = field(default_factory=dict)
     """By the beginning of a claim: why what was measured differs, for the paper's document."""
     takes_long: str = ""

@@ -14,7 +14,6 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 from irqlab.config.addresses import stream
 from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
-from irqlab.qemu import machine
+from irqlab.qemu.cancellation import workers
 from irqlab.qemu.machine import MachineError
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.robustness import nicport
@@ -169,7 +168,7 @@ def run(
     _ = testbed.prepared
     done = 0
     rounds = PCI_ROUNDS_OF_RUN if testbed.nic.pci_bus else ROUNDS_OF_RUN
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    with workers(jobs) as pool:
         while done < cases:
             runs = [FuzzRun(start) for start in range(first, first + jobs * rounds, rounds)]
             first += jobs * rounds
@@ -177,9 +176,7 @@ def run(
                 left = cases - done
                 list(pool.map(lambda one, left=left: run_rounds(testbed, seed, one, rounds, left, trailing_fragments), runs))
             except KeyboardInterrupt:
-                finished = [FuzzRun(one.first, one.outcomes[:-1]) for one in runs]
-                machine.cancel_all()  # else the pool would wait until they finish
-                yield from finished
+                yield from [FuzzRun(one.first, one.outcomes[:-1]) for one in runs]
                 raise
             for found in runs:
                 if done < cases:

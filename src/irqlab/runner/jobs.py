@@ -9,14 +9,14 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Generic, TypeVar
 
 from irqlab.errors import IrqlabError
-from irqlab.qemu import machine
+from irqlab.qemu.cancellation import CancelledError, workers
 from irqlab.runner.progress import ProgressDisplay
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
@@ -85,21 +85,17 @@ class JobRunner:
         """
         answers = Answers() if answers is None else answers
         batch = self.display.batch(what, len(jobs))
-        pool = ThreadPoolExecutor(max_workers=max(1, min(MAX_THREADS, len(jobs))))
         futures: dict[K, Future[T]] = {}
         try:
-            for key, job in jobs.items():
-                tell, finished = batch.job(job.label)
-                answers.runners[key] = TrialRunner(job.testbed, self._slots, tell)
-                futures[key] = pool.submit(_one, job, answers.runners[key], finished)
-            finished_or_failed, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
-            for future in finished_or_failed:
-                future.result()
-        except BaseException:
-            machine.cancel_all()
-            raise
+            with workers(min(MAX_THREADS, len(jobs))) as pool:
+                for key, job in jobs.items():
+                    tell, finished = batch.job(job.label)
+                    answers.runners[key] = TrialRunner(job.testbed, self._slots, tell)
+                    futures[key] = pool.submit(_one, job, answers.runners[key], finished)
+                finished_or_failed, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
+                for future in finished_or_failed:
+                    future.result()
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
             for key, future in futures.items():
                 if not future.cancelled() and future.exception() is None:
                     answers.done[key] = future.result()
@@ -109,7 +105,7 @@ class JobRunner:
 def _one(job: Job[T], runner: TrialRunner, finished: Callable[[], None]) -> T:
     try:
         answer = job.work(runner)
-    except machine.CancelledError:
+    except CancelledError:
         raise
     except IrqlabError as error:
         raise IrqlabError(f"{job.label}: {error}") from error

@@ -13,7 +13,6 @@ from irqlab.config.ensemble import Ensemble
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.qemu import machine
 from irqlab.results import document, ensemble
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Answers, Job, JobRunner, UserInterruptError, terminate_like_ctrl_c
@@ -72,7 +71,6 @@ def measure(
                 chosen[at] = Job(named, testbed, partial(_at, method, workload))
             runner.run(name, chosen, answers)
     except KeyboardInterrupt:
-        machine.cancel_all()
         trials = sum(len(runner.done) for runner in answers.runners.values())
         outcome.error = UserInterruptError(f"interrupted; the results so far are kept{f' ({trials} trials)' if trials else ''}")
     except IrqlabError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -14,7 +13,8 @@ from irqlab.config.workload import Workload
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.qemu.machine import CancelledError, MachineError, stopped_by_user
+from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, workers
+from irqlab.qemu.machine import MachineError
 from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import LineProfile, Testbed
@@ -40,7 +40,7 @@ class TrialRunner:
 
     def trial(self, trial: Trial[R]) -> R:
         """Runs a trial as soon as a slot is free."""
-        with self.slots, stopped_by_user():
+        with self.slots, cancelled_or_failed():
             result = self.testbed.run(trial)
         self._remember(result)
         return result
@@ -54,7 +54,7 @@ class TrialRunner:
 
     def profiles(self, trials: Sequence[Trial[R]], addresses: dict[str, Any]) -> list[tuple[R, dict[str, Any]]]:
         """As `profile`, of each of these trials, in parallel if slots are free."""
-        with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
+        with workers(len(trials)) as pool:
             return list(pool.map(lambda trial: self.profile(trial, addresses), trials))
 
     def trials(
@@ -76,7 +76,7 @@ class TrialRunner:
             self.progress(say(ended[place]))
             return ended[place]
 
-        with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
+        with workers(len(trials)) as pool:
             return list(pool.map(one, range(len(trials)), trials))
 
     def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
@@ -90,7 +90,7 @@ class TrialRunner:
             self.progress(say(trial))
             return result
 
-        with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
+        with workers(len(trials)) as pool:
             return list(pool.map(one, trials))
 
     def attempt(self, trial: Trial[R], cached: bool = True) -> R | IrqlabError:
@@ -98,7 +98,7 @@ class TrialRunner:
         try:
             if cached:
                 return self.trial(trial)
-            with stopped_by_user():
+            with cancelled_or_failed():
                 return self.testbed.measure(trial)[0]
         except (KernelProblemError, MachineError, DutError) as error:
             return error

@@ -37,7 +37,9 @@ def check(paths: Sequence[Path], ignored: Iterable[str] = IGNORED) -> list[str]:
         command.append(f"--ignore={names}")
 
     def complaints(path: Path) -> list[str]:
-        done = subprocess.run([*command, "-f", str(path)], capture_output=True, text=True, check=False)
+        with tempfile.TemporaryDirectory() as cwd:  # it writes a file there
+            file = str(path.absolute())
+            done = subprocess.run([*command, "-f", file], capture_output=True, text=True, check=False, cwd=cwd)
         if done.returncode not in (0, 1) or (done.returncode and not done.stdout):  # stderr: it has warnings of its own
             raise SetupError(f"checkpatch.pl fails: {done.stderr.strip()}")
         return done.stdout.splitlines()

@@ -20,6 +20,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.metrics import METRICS, Metric
+from irqlab.runner.jobs import UserInterruptError
 from irqlab.setup import kernel as kernels
 from irqlab.setup import kernel_sources
 from irqlab.setup.kernel_sources import git
@@ -133,7 +134,10 @@ def search(
     measure: Callable[[str], dict[str, float | None]],
     tried: Callable[[Step], None],
 ) -> Answer:
-    """Bisects. `ends`: the metrics of the good and the bad end; `measure` raises IrqlabError for a commit to be skipped."""
+    """Bisects. `ends`: the metrics of the good and the bad end.
+
+    `measure` raises IrqlabError for a commit to be skipped, but UserInterruptError to end.
+    """
     if not is_worse(question, *ends):
         name = question.metric
         raise IrqlabError(
@@ -151,6 +155,8 @@ def search(
             try:
                 found = measure(commit)
                 step = Step(commit, subject(clone, commit), BAD if is_worse(question, ends[0], found) else GOOD, found)
+            except UserInterruptError:
+                raise
             except IrqlabError as error:
                 step = Step(commit, subject(clone, commit), SKIPPED, None, str(error))
             answer.steps.append(step)

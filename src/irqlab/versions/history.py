@@ -22,7 +22,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import profile, throughput
 from irqlab.profile.kallsyms import symbols
 from irqlab.profile.owners import bare_name
-from irqlab.qemu.machine import CancelledError
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job, JobRunner
 from irqlab.runner.runner import TrialRunner

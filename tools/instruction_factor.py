@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How many instructions other architectures take for the code that the DUT executes on x86-64 (docs/validity.md).
 
     apt-get install linux-source-6.1 flex bison bc libelf-dev gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-powerpc-linux-gnu
     tar xf /usr/src/linux-source-6.1.tar.xz
-    scripts/instruction-factor linux-source-6.1 [BUILD]
+    python -m tools.instruction_factor linux-source-6.1 [BUILD]
 
 Compiles the same files of the kernel for each architecture, with the same small configuration, and counts the instructions of
 the functions that a forwarded frame passes. The factor of an architecture is the sum of its instructions over that of x86-64. It
@@ -126,11 +125,15 @@ def main() -> None:
     build = Path(sys.argv[2] if len(sys.argv) == 3 else "build/instruction-factor").resolve()
     of = {arch: compiled(tree, build, arch) for arch in ARCHES}
     others = [arch for arch in ARCHES if arch != "x86_64"]
-    rows, missing = [], []
+    rows: list[tuple[str, str, list[int]]] = []
+    missing: list[str] = []
     for file, names in FUNCTIONS.items():
         for name in names.split():
-            counts = [of[arch][file].get(name) for arch in ARCHES]
-            (missing if None in counts else rows).append((f"{file.removesuffix('.o')}.c", name, counts))
+            counts = [of[arch][file][name] for arch in ARCHES if name in of[arch][file]]
+            if len(counts) == len(ARCHES):
+                rows.append((f"{file.removesuffix('.o')}.c", name, counts))
+            else:
+                missing.append(name)
     print(f"| file | function | {' | '.join(ARCHES)} |\n|---|---|{'---:|' * len(ARCHES)}")
     for file, name, counts in rows:
         print(f"| {file} | {name} | {' | '.join(map(str, counts))} |")
@@ -145,7 +148,7 @@ def main() -> None:
                 f"{arch}: {sums[n] / sums[0]:.2f}; all functions of the files: {whole[n] / whole[0]:.2f}; "
                 f"quartiles of the functions' ratios: {', '.join(f'{ratio:.2f}' for ratio in ratios)}"
             )
-    print("Left out:", ", ".join(name for _, name, _ in missing) or "none")
+    print("Left out:", ", ".join(missing) or "none")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Builds our drivers for machines with 32 bits, with big-endian processors, and with both; shows the compiler's warnings.
 
     apt-get install linux-source-6.12 gcc make flex bison bc libelf-dev gcc-powerpc-linux-gnu
     tar xf /usr/src/linux-source-6.12.tar.xz
-    scripts/foreign-build linux-source-6.12 [BUILD]
+    python -m tools.foreign_build linux-source-6.12 [BUILD]
 
 BUILD (default: build/foreign-build) keeps the prepared kernels. The modules are compiled, not loaded: there is no such DUT.
 Exit code 1 if there are warnings, or if a kernel cannot be configured as the drivers need it. `make lint` looks for missing
@@ -19,6 +18,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from tools.pages import ROOT
 
 ARCHES = {
     "i386": ("i386", "", "CONFIG_SMP=y CONFIG_M586=y CONFIG_SUSPEND=y"),
@@ -90,7 +91,7 @@ def warnings(tree: Path, build: Path, arch: str) -> list[str]:
     configure(tree, home, make, [*CONFIG.split(), *own.split()])
     drivers = home / "drivers-of-ours"
     shutil.rmtree(drivers, ignore_errors=True)
-    shutil.copytree(Path(__file__).resolve().parent.parent / "drivers", drivers)
+    shutil.copytree(ROOT / "drivers", drivers)
     objects = [f"{module}.o" for module in MODULES]
     said = run(*make, "W=1", f"M={drivers}", *objects, cwd=tree).splitlines()
     calls = [line for file in objects for line in run(f"{prefix}nm", "-u", file, cwd=drivers).split()]

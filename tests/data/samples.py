@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes sample_*.json: documents in the shape of docs/results.md from made-up formulas, for tests of what reads them.
+"""Documents in the shape of docs/results.md from made-up formulas, for tests of what reads them.
 
-Nothing here was measured; every command says so. `python tests/data/make_samples.py` writes the files anew.
+Nothing here was measured; every command says so. One is kept in sample_patched.json, so that a change of the format is seen.
+`.venv/bin/python -m tests.data.samples` writes it anew.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import struct
-import sys
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from sample_documents import MIPS, WIRE_BPS, document, dut
 
 from irqlab.config.traffic import FrameSize, Load, mean_frame_bytes, wire_rate_pps
 from irqlab.dut.counters import STATISTICS, Counters
@@ -27,6 +29,9 @@ from irqlab.results import document as results
 from irqlab.results.document import MethodResult
 from irqlab.trials import iperf, rrul
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.data.sample_documents import MIPS, WIRE_BPS, document, dut
+
+KEPT = Path(__file__).with_name("sample_patched.json")
 
 SIZES: tuple[FrameSize, ...] = (64, 128, 256, 512, 1024, 1280, 1518, "imix")
 LATENCY = (0.1, 0.5, 0.9, 1.0)
@@ -97,6 +102,7 @@ def _leb(value: int) -> bytes:
     return bytes(out)
 
 
+@cache
 def latencies(base_ns: float, load: float, frames: int = 10_000) -> list[int]:
     """Sorted made-up latencies: a floor, an exponential queue that grows with the load, and a rare tick of the clock."""
     queue = base_ns * (0.15 + 0.8 * load**4)
@@ -573,42 +579,59 @@ def typed(result: MethodResult) -> MethodResult:
     return result
 
 
-def samples() -> dict[str, dict[str, Any]]:
-    """The documents by file name."""
-    both = [dut(made.driver, made.nic, schemes=made.schemes) for made in ALL]
-    full = [throughput(made, size) for made in ALL for size in SIZES]
-    full += [throughput(made, 64, bidirectional=False) for made in ALL]
-    full += [loss(made) for made in ALL]
-    full += [latency_row(made) for made in ALL]
-    full += [burst(made) for made in ALL]
-    full += [recovery(made) for made in ALL]
-    full += [profile(made) for made in ALL[:2]]
-    full += [iperf_row(made) for made in ALL[:2]]
-    full += [rrul_row(made) for made in ALL[:2]]
-    full += [application(made) for made in ALL[:2]]
-    full += [cliff(made) for made in ALL[:2]]
-    full += [budget(made) for made in ALL[:2]]
-    full += [metrics(made, size) for made in ALL[:2] for size in (64, 1518)]
-    full += [soak(made) for made in ALL[:2]]
-    cut_short = replace(throughput(ALL[0], 1518, False), complete=False, samples=[], summary=None)
-    cut_short.total_throughput_pps = cut_short.per_interface_throughput_mbps = cut_short.line_rate_limited = None
-    cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None
-    cut_short.trials = [trial(ALL[0], ForwardingTrial(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]
-    patched = replace(ALL[0], instructions=4301)
-    return {
-        "sample_full.json": document([typed(result) for result in full], both),
-        "sample_throughput.json": document([typed(throughput(ALL[0], 64, False)), cut_short], both[:1], complete=False),
-        "sample_patched.json": document([typed(throughput(patched, 64, False))], [dut("sample8139", "rtl8139", build="2")]),
-        "sample_latency.json": document([typed(latency_row(made, True, (1.0,), histogram=False)) for made in ALL[:2]], both),
-    }
+def full() -> dict[str, Any]:
+    """All methods that are in samples, of all drivers."""
+    found = [throughput(made, size) for made in ALL for size in SIZES]
+    found += [throughput(made, 64, bidirectional=False) for made in ALL]
+    found += [make(made) for make in (loss, latency_row, burst, recovery) for made in ALL]
+    found += [make(made) for make in (profile, iperf_row, rrul_row, application, cliff, budget) for made in ALL[:2]]
+    found += [metrics(made, size) for made in ALL[:2] for size in (64, 1518)]
+    found += [soak(made) for made in ALL[:2]]
+    return document([typed(result) for result in found], [dut(made.driver, made.nic, schemes=made.schemes) for made in ALL])
 
 
-def main() -> int:
-    """Writes the files."""
-    for name, content in samples().items():
-        results.write(Path(__file__).with_name(name), content)
-    return 0
+def cut_short() -> dict[str, Any]:
+    """A throughput, and one that was interrupted."""
+    second = replace(throughput(ALL[0], 1518, False), complete=False, samples=[], summary=None)
+    second.total_throughput_pps = second.per_interface_throughput_mbps = second.line_rate_limited = None
+    second.instructions_per_frame = second.interrupts_per_frame = None
+    second.trials = [trial(ALL[0], ForwardingTrial(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]
+    return document([typed(throughput(ALL[0], 64, False)), second], [dut(ALL[0].driver, ALL[0].nic)], complete=False)
+
+
+def patched() -> dict[str, Any]:
+    """The first driver after a change that made it faster."""
+    return document([typed(throughput(replace(ALL[0], instructions=4301), 64, False))], [dut("sample8139", "rtl8139", build="2")])
+
+
+def latency_only() -> dict[str, Any]:
+    """Latencies in both directions, without histograms."""
+    duts = [dut(made.driver, made.nic, schemes=made.schemes) for made in ALL]
+    return document([typed(latency_row(made, True, (1.0,), histogram=False)) for made in ALL[:2]], duts)
+
+
+ALL_SAMPLES: dict[str, Callable[[], dict[str, Any]]] = {
+    "full": full, "throughput": cut_short, "patched": patched, "latency": latency_only
+}  # fmt: skip
+
+
+@cache
+def _text(name: str) -> str:
+    return json.dumps(ALL_SAMPLES[name]())
+
+
+def sample(name: str = "full") -> dict[str, Any]:
+    """A document as it is read from a file; made once in a process. The caller may change what it gets."""
+    made: dict[str, Any] = json.loads(_text(name))
+    return made
+
+
+def file(directory: Path, name: str = "full") -> Path:
+    """The same as a file in a directory."""
+    path = directory / f"sample_{name}.json"
+    results.write(path, sample(name))
+    return path
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    results.write(KEPT, sample("patched"))

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measures the papers anew; says what moved since the run that is kept in docs/papers, keeps the new one, writes the documents.
 
-    scripts/papers                     # all papers, and how long they take
-    scripts/papers spanos2008 ...      # these papers
-    scripts/papers --times mogul1997   # how long `irqlab reproduce` takes, with --quick and without
-    scripts/papers --page              # measures nothing: writes the documents from what is kept
+    python -m tools.papers                     # all papers, and how long they take
+    python -m tools.papers spanos2008 ...      # these papers
+    python -m tools.papers --times mogul1997   # how long `irqlab reproduce` takes, with --quick and without
+    python -m tools.papers --page              # measures nothing: writes the documents from what is kept
 
 A run that is kept has the paper's `kept_with` options, and takes trials from the cache. One that is timed has none, and no cache.
 What fails does not keep the rest from being measured; the exit code then is 2. The reports are in build/papers.
@@ -14,7 +13,6 @@ What fails does not keep the rest from being measured; the exit code then is 2. 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import resource
@@ -23,37 +21,21 @@ import sys
 import time
 import typing
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import asdict, fields, replace
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parent / ".venv/bin/python"
-if Path(sys.prefix) != HERE.parent / ".venv":
-    os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
+from irqlab import files
+from irqlab.errors import IrqlabError
+from irqlab.reproduce import PAPERS, find
+from irqlab.reproduce.table import tables_from
+from tools import pages, paper_tables
+from tools.kept import HOME, Kept, Took, moved, read, with_claims, with_times
+from tools.pages import DOCS, ROOT, git, read_rows, write_rows
 
-from irqlab import files  # noqa: E402
-from irqlab.errors import IrqlabError  # noqa: E402
-from irqlab.reproduce import PAPERS, find  # noqa: E402
-from irqlab.reproduce.kept import Kept, Took, moved, with_claims, with_times  # noqa: E402
-from irqlab.reproduce.table import tables_from  # noqa: E402
-
-ROOT = HERE.parent
-KEPT, OUT, PAGE = ROOT / "docs/papers", ROOT / "build/papers", ROOT / "docs/papers.md"
-TIMES = KEPT / "times.csv"
+OUT, PAGE, TIMES = ROOT / "build/papers", DOCS / "papers.md", HOME / "times.csv"
 KEEP, TIMED = "keep", ("quick", "full")
-WRITERS = ("paper-tables", "salah2009-tables")
-"""Scripts that write the papers' documents."""
 DOCUMENTS = ("docs/*.md", "docs/images", "docs/papers")
-"""What these scripts write; no change of it makes another revision."""
-
-
-def read(name: str) -> Kept | None:
-    """What is kept of a paper."""
-    folder = KEPT / name
-    file = folder / f"{name}.json"
-    if not file.exists():
-        return None
-    return Kept(name, json.loads(file.read_text()), {path.stem: path.read_text() for path in sorted(folder.glob("*.csv"))})
+"""What is written; no change of it makes another revision."""
 
 
 def tested_again(kept: Kept) -> Kept:
@@ -71,7 +53,7 @@ def run(name: str, look: str, commit: str) -> Kept | None:
     for old in out.glob("*"):
         old.unlink()
     options = {KEEP: find(name).kept_with, "full": ("--no-cache",), "quick": ("--quick", "--no-cache")}[look]
-    words = [ROOT / "irqlab", "reproduce", name, *options, "--out", out.relative_to(ROOT)]
+    words = ["./irqlab", "reproduce", name, *options, "--out", str(out.relative_to(ROOT))]
     before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(words, cwd=ROOT, check=False)
     wall_s, after = time.monotonic() - begin_s, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -87,26 +69,20 @@ def run(name: str, look: str, commit: str) -> Kept | None:
 
 def times() -> list[Took]:
     """How long runs took that are kept."""
-    if not TIMES.exists():
-        return []
-    with TIMES.open(newline="") as file:
-        return [
-            Took(r["paper"], r["look"], int(r["wall_s"]), int(r["cpu_s"]), int(r["processors"]), r["commit"])
-            for r in csv.DictReader(file)
-        ]
+    numbers = ("wall_s", "cpu_s", "processors")
+    rows: list[dict[str, Any]] = [row | {name: int(row[name]) for name in numbers} for row in read_rows(TIMES)]
+    return [Took(**row) for row in rows]
 
 
 def keep_time(took: Took) -> None:
     """Replaces the time of that look at that paper."""
     every = {(one.paper, one.look): one for one in [*times(), took]}
-    lines = [",".join(field.name for field in fields(Took))]
-    lines += [",".join(map(str, asdict(every[key]).values())) for key in sorted(every)]
-    files.write_atomically(TIMES, ("\n".join(lines) + "\n").encode())
+    write_rows(TIMES, [field.name for field in fields(Took)], (asdict(every[key]) for key in sorted(every)))
 
 
 def keep(kept: Kept) -> None:
     """Replaces what is kept of the paper."""
-    folder = KEPT / kept.paper
+    folder = HOME / kept.paper
     for old in folder.glob("*"):
         old.unlink()
     files.write_atomically(folder / f"{kept.paper}.json", (json.dumps(kept.content, indent=1) + "\n").encode())
@@ -115,11 +91,7 @@ def keep(kept: Kept) -> None:
 
 
 def revision() -> str:
-    """The commit, with -dirty if other files than those that this script writes have changed since."""
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-
+    """The commit, with -dirty if other files than those that are written have changed since."""
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":(exclude){path}" for path in DOCUMENTS))
     return (git("rev-parse", "--short", "HEAD") or "unknown") + ("-dirty" if changed else "")
 
@@ -137,14 +109,8 @@ def measure(name: str, look: str, commit: str) -> bool:
     return True
 
 
-def script(name: str) -> bool:
-    """Runs another script of this directory; whether it succeeded."""
-    print(f"== {name}", flush=True)
-    return not subprocess.run([HERE / name], cwd=ROOT, check=False).returncode
-
-
-def write() -> bool:
-    """Writes the documents from what is kept; whether all could be written."""
+def write() -> None:
+    """Writes the documents from what is kept. Raises IrqlabError."""
     papers = []
     for name in PAPERS:
         kept = read(name)
@@ -155,8 +121,9 @@ def write() -> bool:
             papers.append(again)
     reasons = {name: find(name).takes_long for name in PAPERS}
     page = with_times(with_claims(PAGE.read_text(), papers), times(), reasons)
-    files.write_atomically(PAGE, page.encode())
-    return all([script(name) for name in WRITERS])
+    pages.write(PAGE, page)
+    for name in paper_tables.TABLES:
+        paper_tables.write_page(name)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -173,8 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     looks = TIMED if asked.times else (KEEP, *TIMED) if everything else (KEEP,)
     commit = revision()
     failed = [f"{name} ({look})" for look in looks for name in names if not measure(name, look, commit)]
-    if not write():
-        failed.append("documents")
+    write()
     if failed:
         print(f"papers: failed: {', '.join(failed)}", file=sys.stderr)
     return 2 if failed else 0

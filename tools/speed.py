@@ -1,53 +1,43 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measures our drivers with all their schemes, at the commit BEFORE and at the present one, and keeps the figures in docs.
 
-    scripts/speed before             # the drivers of the commit BEFORE; once
-    scripts/speed after              # those of HEAD: what is not committed is not measured
-    scripts/speed after rtl8139cp    # those whose name has the word; the names: scripts/speed --list
-    scripts/speed before --missing   # those of which no figures are kept
-    scripts/speed --page             # measures nothing: writes the tables of docs/drivers-speed.md from what is kept
+    python -m tools.speed before             # the drivers of the commit BEFORE; once
+    python -m tools.speed after              # those of HEAD: what is not committed is not measured
+    python -m tools.speed after rtl8139cp    # those whose name has the word; the names: .venv/bin/python -m tools.speed --list
+    python -m tools.speed before --missing   # those of which no figures are kept
+    python -m tools.speed --page             # measures nothing: writes the tables of docs/drivers-speed.md from what is kept
 
 The rows of a configuration replace those kept of it before. Trials that are cached are not run again.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parent / ".venv/bin/python"
-if Path(sys.prefix) != HERE.parent / ".venv":
-    os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
+from irqlab.compare import sides
+from irqlab.config import hardware
+from irqlab.config.schemes import VARIANTS
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import throughput
+from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import Job, JobRunner, terminate_like_ctrl_c
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.testbed import Testbed
+from tools.pages import DOCS, between, git, read_rows, write, write_rows
 
-from irqlab import files  # noqa: E402
-from irqlab.compare import sides  # noqa: E402
-from irqlab.config import hardware  # noqa: E402
-from irqlab.config.schemes import VARIANTS  # noqa: E402
-from irqlab.config.testbed import TestbedConfig  # noqa: E402
-from irqlab.config.workload import Workload  # noqa: E402
-from irqlab.methods import throughput  # noqa: E402
-from irqlab.results.document import MethodResult  # noqa: E402
-from irqlab.runner.jobs import Job, JobRunner, terminate_like_ctrl_c  # noqa: E402
-from irqlab.runner.runner import TrialRunner  # noqa: E402
-from irqlab.trials.forwarding import ForwardingResult  # noqa: E402
-from irqlab.trials.testbed import Testbed  # noqa: E402
-
-ROOT = HERE.parent
-KEPT, PAGE = ROOT / "docs/drivers-speed/speed.csv", ROOT / "docs/drivers-speed.md"
+KEPT, PAGE = DOCS / "drivers-speed/speed.csv", DOCS / "drivers-speed.md"
 BEFORE = "a0daf8b"
 """The last commit before the engine's schemes became one file each (8fb3cf0)."""
 HALVES = ("before", "after")
-CACHES = hardware.load(str(ROOT / "docs/drivers-speed/caches.json")).memory
+CACHES = DOCS / "drivers-speed/caches.json"
 """As the MPC8250's, but a fill takes no time: the DUT executes the same as without them."""
 SHARE = 0.9
 """The load at which costs are compared, as a share of the throughput before."""
@@ -70,7 +60,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """For the command line of this script."""
+        """For the command line."""
         return f"{self.driver} {self.nic} {self.schemes}".strip()
 
 
@@ -144,20 +134,12 @@ class Row:
         return self.equal_l1i_fills + self.equal_l1d_fills
 
 
-def revision(name: str) -> str:
-    """A commit's short hash."""
-    command = ["git", "rev-parse", "--short=7", name]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def kept() -> list[Row]:
     """All rows, as they are in the file."""
-    if not KEPT.exists():
-        return []
     text = {entry.name for entry in fields(Row) if entry.type == "str"}
-    with KEPT.open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    given: list[dict[str, Any]] = [{key: value if key in text else float(value) for key, value in line.items()} for line in lines]
+    given: list[dict[str, Any]] = [
+        {key: value if key in text else float(value) for key, value in line.items()} for line in read_rows(KEPT)
+    ]
     return [Row(**one) for one in given]
 
 
@@ -166,12 +148,8 @@ def keep(found: Row) -> None:
     order = {(cell.driver, cell.nic, cell.schemes): number for number, cell in enumerate(cells())}
     rows = [row for row in kept() if (row.cell, row.half) != (found.cell, found.half) and row.cell in order] + [found]
     rows.sort(key=lambda row: (HALVES.index(row.half), order[row.cell]))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [entry.name for entry in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in asdict(row).items()})
-    files.write_atomically(KEPT, text.getvalue().encode())
+    lines = [{key: f"{value:.6g}" if isinstance(value, float) else value for key, value in asdict(row).items()} for row in rows]
+    write_rows(KEPT, [entry.name for entry in fields(Row)], lines)
 
 
 def measure(runner: TrialRunner, half: str, commit: str, cell: Cell, before: Row | None) -> Row:
@@ -179,9 +157,10 @@ def measure(runner: TrialRunner, half: str, commit: str, cell: Cell, before: Row
     workload = Workload(bidirectional=True)
     guess = before.throughput_pps / 2 if before else None
     found: MethodResult = throughput.run(runner, replace(workload, expected_pps=guess))
-    bed = runner.testbed
+    bed, caches = runner.testbed, hardware.load(str(CACHES)).memory
+    assert caches is not None
     watched = TrialRunner(
-        replace(bed, config=replace(bed.config, memory=CACHES), machine=replace(bed.machine, memory=CACHES.arguments())),
+        replace(bed, config=replace(bed.config, memory=caches), machine=replace(bed.machine, memory=caches.arguments())),
         runner.slots,
     )
     rate = throughput.rate_per_direction(found)
@@ -214,7 +193,9 @@ def costs(trial: ForwardingResult) -> tuple[float, float, float]:
 
 def run(half: str, chosen: list[Cell]) -> None:
     """Measures the cells, as many at a time as there are processors."""
-    commit = revision(BEFORE if half == "before" else "HEAD")
+    commit = git("rev-parse", "--short=7", BEFORE if half == "before" else "HEAD")
+    if not commit:
+        raise IrqlabError("git does not know the commit")
     known = {row.cell: row for row in kept() if row.half == "before"}
     jobs = {}
     for cell in chosen:
@@ -286,17 +267,11 @@ def table(rows: list[Row], driver: str) -> str:
 
 
 def write_page() -> None:
-    """Replaces the tables in the page."""
-    rows = kept()
-    text = PAGE.read_text()
+    """Replaces the tables in the page. Raises IrqlabError."""
+    rows, text = kept(), PAGE.read_text()
     for driver in THEIRS:
-        begin, end = f"<!-- table {driver} -->\n", "<!-- end -->"
-        head, found, rest = text.partition(begin)
-        _, ended, tail = rest.partition(end)
-        if not found or not ended:
-            raise SystemExit(f"speed: {PAGE} lacks {begin.strip()} or its end")
-        text = f"{head}{begin}{table(rows, driver)}{end}{tail}"
-    files.write_atomically(PAGE, text.encode())
+        text = between(text, f"table {driver}", table(rows, driver))
+    write(PAGE, text)
 
 
 def main(words: list[str]) -> int:
@@ -319,7 +294,7 @@ def main(words: list[str]) -> int:
     else:
         chosen = [cell for cell in every if not names or any(name in cell.name for name in names)]
     if not chosen:
-        print("speed: no configuration's name has one of these words (scripts/speed --list), or none is missing", file=sys.stderr)
+        print("speed: no configuration's name has one of these words (see --list), or none is missing", file=sys.stderr)
         return 2
     run(half, chosen)
     write_page()
@@ -329,5 +304,8 @@ def main(words: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
+    except IrqlabError as error:
+        print(f"speed: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Counts the endbr64 instructions per frame (docs/history.md): the entries of functions whose first instruction it is.
 
-    .venv/bin/python scripts/count-endbr KERNEL DRIVER RATE_PPS profile.json
+    python -m tools.count_endbr KERNEL DRIVER RATE_PPS profile.json
 
 The file gets instructions, entries and endbr64 per frame by function, for comparisons.
 """
@@ -15,6 +14,7 @@ import sys
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
@@ -48,7 +48,9 @@ def of_modules(testbed: Testbed) -> Starts:
     found: Starts = {}
     for module in testbed.modules:
         elf = ELFFile(io.BytesIO(module.data))
-        for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+        table = elf.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        for symbol in table.iter_symbols():
             if symbol.entry.st_info.type == "STT_FUNC" and isinstance(symbol.entry.st_shndx, int):
                 begin = elf.get_section(symbol.entry.st_shndx).header.sh_offset + symbol.entry.st_value
                 found[module.name, symbol.name] = module.data[begin : begin + 4]
@@ -58,7 +60,7 @@ def of_modules(testbed: Testbed) -> Starts:
 def main() -> None:
     """Profiles, counts, prints."""
     if len(sys.argv) != 5:
-        sys.exit("usage: scripts/count-endbr KERNEL DRIVER RATE_PPS profile.json")
+        sys.exit("usage: python -m tools.count_endbr KERNEL DRIVER RATE_PPS profile.json")
     kernel, driver, rate_pps, out = sys.argv[1:]
     testbed = Testbed.resolve(TestbedConfig(driver, kernel=kernel))
     row = profile.run(TrialRunner(testbed), Workload(), rate_pps=float(rate_pps))

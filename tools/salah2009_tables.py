@@ -1,39 +1,22 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes the tables and pictures of docs/salah2009.md from docs/papers, so that no figure in them is typed.
-
-A table stands between <!-- table NAME --> and <!-- end -->. That of a table of figures that is not kept is left as it is. The
-paper's claims are written by scripts/paper-tables.
-"""
+"""The tables and pictures of docs/salah2009.md, made of what is kept in docs/papers. tools.paper_tables writes them."""
 
 from __future__ import annotations
 
-import csv
-import json
-import os
-import re
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parent / ".venv/bin/python"
-if Path(sys.prefix) != HERE.parent / ".venv":
-    os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
+from irqlab.report.picture import Panel, write
+from irqlab.reproduce import find
+from irqlab.reproduce.claims import AIM, EXPECTED
+from irqlab.reproduce.hybrid.findings import LEVEL
+from irqlab.reproduce.salah2009 import experiments, report
+from irqlab.reproduce.salah2009.rows import NAPI, TODAYS
+from irqlab.reproduce.salah2009.switching import OverTimeRow
+from irqlab.reproduce.table import Table
+from irqlab.units import NONE
+from tools.kept import Kept, side_by_side
+from tools.pages import DOCS, Row
 
-from irqlab.report.picture import Panel, write  # noqa: E402
-from irqlab.reproduce import find  # noqa: E402
-from irqlab.reproduce.claims import AIM, EXPECTED  # noqa: E402
-from irqlab.reproduce.hybrid.findings import LEVEL  # noqa: E402
-from irqlab.reproduce.kept import side_by_side  # noqa: E402
-from irqlab.reproduce.salah2009 import experiments, report  # noqa: E402
-from irqlab.reproduce.salah2009.rows import NAPI, TODAYS  # noqa: E402
-from irqlab.reproduce.salah2009.switching import OverTimeRow  # noqa: E402
-from irqlab.reproduce.table import Table  # noqa: E402
-from irqlab.units import NONE  # noqa: E402
-
-DOCS = HERE.parent / "docs"
-DOCUMENT = DOCS / "salah2009.md"
 OURS = ("DE", "NAPI (300)", "NAPI (2)", "hybrid", "adaptive")
 COMPARED = ("DE", "NAPI (300)", "hybrid", "hybrid, paced")
 OF_PAPER = ("DE", "NAPI (300)", "NAPI (2)", "hybrid")
@@ -43,28 +26,7 @@ NOTHING_PPS = 1000.0
 """An application that receives fewer frames a second receives next to nothing."""
 PICTURES = {"steps": ("step up", "step down", "ramp"), "random": ("poisson", "bursts")}
 """Of the estimate over time: the loads that are drawn side by side."""
-Row = dict[str, str]
 Cell = Callable[[Row], str]
-
-
-class Kept:
-    """What is kept of a run."""
-
-    def __init__(self, paper: str) -> None:
-        self.home = DOCS / "papers" / paper
-
-    def __call__(self, name: str) -> list[Row]:
-        """The rows of a table; none: it is not kept."""
-        path = self.home / f"{name}.csv"
-        if not path.exists():
-            return []
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-
-    def findings(self) -> list[Row]:
-        """All of them."""
-        found: list[Row] = json.loads((self.home / f"{self.home.name}.json").read_text())["findings"]
-        return found
 
 
 def kpps(text: str) -> str:
@@ -153,7 +115,9 @@ def of_salah(kept: Kept) -> dict[str, str]:
         "8": grid(kept("ping"), times("offered_pps"), scheme, mean, "pings/s"),
         "today": grid(today, load, with_setting, received, OF_LOAD),
         "today's CPU": grid(today, load, with_setting, lambda r: share(r["cpu_available"]), OF_LOAD),
-        "today's round trip": grid([r for r in today_trips if r["load_of_echo_cliff"]], echo, with_setting, mean, "times the echo's cliff"),
+        "today's round trip": grid(
+            [r for r in today_trips if r["load_of_echo_cliff"]], echo, with_setting, mean, "times the echo's cliff"
+        ),
         "estimate": estimates(kept("over_time")),
     }
 
@@ -298,15 +262,14 @@ def most_received(every: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def of_findings() -> dict[str, str]:
+def of_findings(salah: Kept, hybrid: Kept) -> dict[str, str]:
     """The claims of the paper that were tested on other kernels, and what was aimed at or expected."""
-    of = {name: Kept(name).findings() for name in ("salah2009", "hybrid")}
     lines = ["| aimed at or expected | found | verdict |", "|---|---|---|"]
-    for one in (*of["salah2009"], *of["hybrid"]):
+    for one in (*salah.findings, *hybrid.findings):
         if one["source"] in (AIM, EXPECTED):
             verdict = one["verdict"] if one["verdict"] in ("met", "confirmed") else f"**{one['verdict']}**"
             lines.append(f"| {one['claim']} | {one['found']} | {verdict} |".replace("\n", " "))
-    return {"claims (other softirqs)": side_by_side(of["hybrid"], find("hybrid").because), "expected": "\n".join(lines)}
+    return {"claims (other softirqs)": side_by_side(hybrid.findings, find("hybrid").because), "expected": "\n".join(lines)}
 
 
 def pictures(kept: Kept) -> None:
@@ -322,20 +285,6 @@ def pictures(kept: Kept) -> None:
         write(DOCS / "images", f"salah2009-estimate-{name}", [Panel(title, svg, legend) for title, svg in drawn.items()])
 
 
-def main() -> int:
-    """Returns the exit code."""
-    salah = Kept("salah2009")
-    made = of_salah(salah) | of_experiments(salah) | of_hybrid(Kept("hybrid")) | of_findings()
-    text = DOCUMENT.read_text()
-    for name, table in made.items():
-        mark = re.compile(rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)", re.S)
-        if not mark.search(text):
-            raise SystemExit(f"{DOCUMENT} has no table {name}")
-        text = mark.sub(lambda found, table=table: f"{found[1]}\n{table}\n\n{found[2]}", text)
-    DOCUMENT.write_text(text)
-    pictures(salah)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def tables(salah: Kept, hybrid: Kept) -> dict[str, str]:
+    """All but the claims of the paper's own kernels, by name."""
+    return of_salah(salah) | of_experiments(salah) | of_hybrid(hybrid) | of_findings(salah, hybrid)

@@ -1,56 +1,44 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes the tables and pictures of the papers' documents from docs/papers, so that no figure is typed.
 
-    scripts/paper-tables              # all
-    scripts/paper-tables rtl8139cp
+    python -m tools.paper_tables              # all
+    python -m tools.paper_tables rtl8139cp
 
-A table stands between <!-- table NAME --> and <!-- end -->. Tables of a run that is not kept are left as they are. Every paper has
-the table `claims`. The other tables of salah2009.md are of scripts/salah2009-tables, those of cost-model.md of the board's file.
+A table stands between <!-- table NAME --> and <!-- end -->. Tables of a run that is not kept are left as they are. Every
+paper has the table `claims`. The tables of salah2009.md are in tools.salah2009_tables; those of cost-model.md are of the
+board's file.
 tests/unit/test_paper_documents.py fails if a document is not what this script writes.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-import os
 import re
 import sys
 import typing
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
 
-HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parent / ".venv/bin/python"
-if Path(sys.prefix) != HERE.parent / ".venv":
-    os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
+from irqlab import units
+from irqlab.config import hardware
+from irqlab.config.schemes import VARIANTS
+from irqlab.present import series
+from irqlab.present.parts import Plot
+from irqlab.report.picture import Panel, write
+from irqlab.reproduce import PAPERS, find
+from irqlab.reproduce.claims import WITH_COSTS
+from irqlab.reproduce.lan78xx.configurations import DRIVERS
+from irqlab.reproduce.mogul1997.causes import DIP
+from irqlab.reproduce.spanos2008 import report
+from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
+from irqlab.reproduce.spanos2008.differences import WITH_COSTS as BECAUSE_WITH_COSTS
+from irqlab.reproduce.spanos2008.model import ModelSizeRow
+from irqlab.reproduce.spanos2008.phases import NAMES, PHASES, REST
+from irqlab.reproduce.spanos2008.throughput import ThroughputRow
+from irqlab.reproduce.table import tables_from
+from tools import salah2009_tables
+from tools.kept import Kept, read, side_by_side
+from tools.pages import DOCS, Row, between
 
-from irqlab import units  # noqa: E402
-from irqlab.config import hardware  # noqa: E402
-from irqlab.config.schemes import VARIANTS  # noqa: E402
-from irqlab.present import columns as of_rows  # noqa: E402
-from irqlab.present import series  # noqa: E402
-from irqlab.present.parts import Plot  # noqa: E402
-from irqlab.report.picture import Panel, write  # noqa: E402
-from irqlab.reproduce import PAPERS, find  # noqa: E402
-from irqlab.reproduce.claims import WITH_COSTS  # noqa: E402
-from irqlab.reproduce.kept import side_by_side  # noqa: E402
-from irqlab.reproduce.lan78xx.configurations import DRIVERS  # noqa: E402
-from irqlab.reproduce.mogul1997.causes import DIP  # noqa: E402
-from irqlab.reproduce.spanos2008 import report  # noqa: E402
-from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow  # noqa: E402
-from irqlab.reproduce.spanos2008.differences import WITH_COSTS as BECAUSE_WITH_COSTS  # noqa: E402
-from irqlab.reproduce.spanos2008.model import ModelSizeRow  # noqa: E402
-from irqlab.reproduce.spanos2008.phases import NAMES, PHASES, REST  # noqa: E402
-from irqlab.reproduce.spanos2008.throughput import ThroughputRow  # noqa: E402
-from irqlab.reproduce.table import Table, tables_from  # noqa: E402
-
-DOCS = HERE.parent / "docs"
 NONE = units.NONE
-R = TypeVar("R")
-Row = dict[str, str]
 Cell = Callable[[Row], str]
 
 
@@ -73,6 +61,11 @@ def text(name: str) -> Cell:
 def kpps(name: str) -> Cell:
     """A column in kpps."""
     return number(name, 1, 1e-3)
+
+
+def percent(name: str) -> Cell:
+    """A share in per cent."""
+    return number(name, 1, 100)
 
 
 def both(first: Cell, second: Cell) -> Cell:
@@ -103,35 +96,6 @@ def transposed(found: Sequence[Row], by: str, lines: dict[str, Cell]) -> str:
     return "\n".join(out)
 
 
-class Kept:
-    """The tables of a kept run."""
-
-    def __init__(self, paper: str) -> None:
-        self.home = DOCS / "papers" / paper
-
-    def __call__(self, name: str) -> list[Row]:
-        """The rows of a table; none: it is not kept."""
-        path = self.home / f"{name}.csv"
-        if not path.exists():
-            return []
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-
-    def table(self, name: str, row: type[R]) -> Table[R] | None:
-        """A table as it was measured; None: it is not kept."""
-        path = self.home / f"{name}.csv"
-        return Table("", row, of_rows.from_csv(row, path.read_text())) if path.exists() else None
-
-    def findings(self) -> list[dict[str, str]]:
-        """The claims, each with source, claim, verdict and found; none: no run is kept."""
-        path = self.home / f"{self.home.name}.json"
-        if not path.exists():
-            return []
-        content = json.loads(path.read_text())
-        found: list[dict[str, str]] = content["findings"]
-        return found
-
-
 def spanos(kept: Kept) -> dict[str, str]:
     """Those of docs/spanos2008.md; a set with the costs of the board, too, named `... (costs)`."""
     found: dict[str, str] = {}
@@ -141,8 +105,8 @@ def spanos(kept: Kept) -> dict[str, str]:
             continue
         cell = both(number("throughput_mbps"), lambda r: f"{number('paper_mbps')(r)}, {number('ratio', 2)(r)}")
         found[f"table 1{tail}"] = grid(first, "frame_bytes", "variant", cell, "bytes")
-        free = number("free_mbps")
-        found[f"table 1 without the wire{tail}"] = grid(first, "frame_bytes", "variant", free, "bytes")
+        if not end:
+            found["table 1 without the wire"] = grid(first, "frame_bytes", "variant", number("free_mbps"), "bytes")
         cell = lambda r: f"{number('throughput_mbps')(r)} / {number('free_mbps')(r)} ({number('free_ratio', 2)(r)})"  # noqa: E731
         if todays := kept(f"today{end}"):
             found[f"today{tail}"] = grid(todays, "frame_bytes", "schemes", cell, "bytes")
@@ -173,10 +137,11 @@ def spanos(kept: Kept) -> dict[str, str]:
             "R²": number("r2", 5), "largest residual, µs": number("max_residual_us", 3),
         }  # fmt: skip
         found[f"table 4{tail}"] = rows(kept(f"table4_model{end}"), columns)
-        figure = kept(f"figure6_model{end}")
-        cell = both(number("model_capped_mbps"), number("throughput_mbps"))
-        found[f"figure 6{tail}"] = grid(figure, "frame_bytes", "variant", cell, "bytes")
-        found[f"figure 7{tail}"] = grid(figure, "frame_bytes", "variant", number("model_mbps"), "bytes")
+        if not end:
+            figure = kept("figure6_model")
+            cell = both(number("model_capped_mbps"), number("throughput_mbps"))
+            found["figure 6"] = grid(figure, "frame_bytes", "variant", cell, "bytes")
+            found["figure 7"] = grid(figure, "frame_bytes", "variant", number("model_mbps"), "bytes")
         every = (*PHASES, REST)
         lines = {
             NAMES[p]: (lambda r, p=p: f"{number(f'{p}_instructions', 0)(r)} / {number(f'{p}_us', 2)(r)}") for p in every
@@ -203,9 +168,8 @@ def spanos(kept: Kept) -> dict[str, str]:
             "collapse / loss-free": number("collapse_ratio", 2), "paper": number("paper_collapse_ratio", 2),
         }  # fmt: skip
         found["collapse under conditions"] = rows(kept("causes_collapse"), columns)
-        share = lambda name: number(name, 1, 100)  # noqa: E731
         each = kept("causes_interrupts")
-        cell = both(share("forwarded_share"), share("paper_forwarded_share"))
+        cell = both(percent("forwarded_share"), percent("paper_forwarded_share"))
         found["table 3 under conditions"] = grid(each, "setting", "variant", cell, "forwarded, % of the frames offered (paper)")
         cell = both(number("rx_interrupts_per_frame", 4), number("paper_rx_interrupts_per_frame", 4))
         found["interrupts under conditions"] = grid(each, "setting", "variant", cell, "RX interrupts a frame (paper)")
@@ -253,19 +217,20 @@ def spanos_pictures(kept: Kept) -> None:
         plots = report.throughput_plots(first)
         titles = ("Figure 4: measured (solid), the paper (dashed)", "Relative to ORIGINAL")
         draw(f"spanos2008-throughput{name}", plots, titles, legend)
-        plots = [plot for size in dict.fromkeys(row.frame_bytes for row in ends) for plot in report.overload_plots(loads, ends, size)]
-        titles = tuple(f"Figure 5: {plot.title}" for plot in (plots[0], plots[-1]))
+        sizes = dict.fromkeys(row.frame_bytes for row in ends)
+        plots = [plot for size in sizes for plot in report.overload_plots(loads, ends, size)]
+        titles = (f"Figure 5: {plots[0].title}", f"Figure 5: {plots[-1].title}")
         draw(f"spanos2008-overload{name}", (plots[0], plots[-1]), titles, legend)
         plots = report.model_plots(model)
-        draw(f"spanos2008-model{name}", plots, ("Figure 6: measured (solid), model (dashed)", "Figure 7: the model without the wire"), legend)
+        titles = ("Figure 6: measured (solid), model (dashed)", "Figure 7: the model without the wire")
+        draw(f"spanos2008-model{name}", plots, titles, legend)
 
 
 def first_picture(kept: Kept) -> None:
     """The plots that the paper's report begins with, as docs/images/PAPER; nothing if a table is not kept."""
-    paper = find(kept.home.name)
-    files = {path.stem: path.read_text() for path in kept.home.glob("*.csv")}
-    tables = tables_from(typing.get_type_hints(paper.measure)["return"], files)
-    group = paper.picture(tables) if tables and paper.picture else None
+    paper = find(kept.paper)
+    tables = tables_from(typing.get_type_hints(paper.measure)["return"], kept.tables)
+    group = paper.picture(tables) if tables else None
     if not group:
         return
     legend = [(int(one.key), one.text) for one in group.legend if one.key.isdigit()]
@@ -273,7 +238,7 @@ def first_picture(kept: Kept) -> None:
     half = (len(legend) + 1) // 2 if last % 2 else 0
     below = {last - 1: legend[:half], last: legend[half:]}
     panels = [Panel(plot.title, str(plot.svg), below.get(n, ()), series.measured_style) for n, plot in enumerate(group.plots)]
-    write(DOCS / "images", kept.home.name, panels)
+    write(DOCS / "images", kept.paper, panels)
 
 
 def draw(name: str, plots: Sequence[Plot], titles: Sequence[str], legend: Sequence[tuple[int, str]]) -> None:
@@ -355,16 +320,15 @@ def rtl8139cp(kept: Kept) -> dict[str, str]:
             found["cards"] = rows(
                 kept("cards"),
                 {
-                    "card": text("card"), "configuration": text("configuration"), "throughput, frames/s": number("throughput_pps", 0),
+                    "card": text("card"), "configuration": text("configuration"),
+                    "throughput, frames/s": number("throughput_pps", 0),
                     "over the kernel's driver, %": number("gain_percent", 1, 1, True),
                 },
                 2,
             )  # fmt: skip
         if kept("hardware"):
             more = {"instructions a frame": number("instructions_per_frame", 0)}
-            found["hardware"] = rows(
-                kept("hardware"), {"hardware": text("hardware")} | shown | gains | more, 4
-            )
+            found["hardware"] = rows(kept("hardware"), {"hardware": text("hardware")} | shown | gains | more, 4)
         found["provenance"] = rows(
             kept("provenance"),
             {
@@ -427,25 +391,34 @@ def lan78xx(kept: Kept) -> dict[str, str]:
     found["standard"] = grid(base, "cell", "test", lambda r: cell(r | {"loss_percent": ""}), "Mbit/s, idle, instructions a frame")
     frames = lambda r: f"{kpps('throughput_pps')(r)}, {number('instructions_per_frame', 0)(r)}"  # noqa: E731
     found["forwarding"] = grid(named("forwarding", "board"), "cell", "driver", frames, "board")
-    trip = lambda what: lambda r: f"{number(f'{what}_p50_us', 2, 1e-3)(r)}, {number(f'{what}_p99_us', 2, 1e-3)(r)}"  # noqa: E731
+
+    def trip(what: str) -> Cell:
+        return lambda r: f"{number(f'{what}_p50_us', 2, 1e-3)(r)}, {number(f'{what}_p99_us', 2, 1e-3)(r)}"
+
     found["rrul"] = rows(
         named("rrul"),
         {
-            "test": lambda r: f"{r['test']}, {r['seconds']} s", "driver": text("driver"),
-            "up, Mbit/s": number("up_mbps", 0), "down": number("down_mbps", 0), "idle, %": number("idle_percent"),
-            "UDP BE alone, ms": trip("udp_be_base"), "UDP BE": trip("udp_be_load"), "UDP BK": trip("udp_bk_load"),
-            "UDP EF": trip("udp_ef_load"), "ICMP": trip("icmp_load"),
+            "test": lambda r: f"{r['test']}, {r['seconds']} s",
+            "driver": text("driver"), "up, Mbit/s": number("up_mbps", 0), "down": number("down_mbps", 0),
+            "idle, %": number("idle_percent"), "UDP BE alone, ms": trip("udp_be_base"), "UDP BE": trip("udp_be_load"),
+            "UDP BK": trip("udp_bk_load"), "UDP EF": trip("udp_ef_load"), "ICMP": trip("icmp_load"),
         },
         2,
-    )
-    asked = lambda r: f", {number('pause_frames', 0)(r)} pause frames" if r.get("pause_frames") else ""  # noqa: E731
-    caused = lambda r: f"{cell(r)}, {number('interrupts_per_frame', 2)(r)}{asked(r)}"  # noqa: E731
+    )  # fmt: skip
+
+    def caused(row: Row) -> str:
+        asked = f", {number('pause_frames', 0)(row)} pause frames" if row.get("pause_frames") else ""
+        return f"{cell(row)}, {number('interrupts_per_frame', 2)(row)}{asked}"
+
     found["causes"] = grid(
         [r | {"cell": f"{r['test']}, {r['board']}: {r['condition']}"} for r in named("causes")],
         "cell", "driver", caused, "",
     )  # fmt: skip
     classes = ("be", "bk", "cs5", "ef")
-    each = lambda way: lambda r: ", ".join(number(f"{way}_{name}", 0)(r) for name in classes)  # noqa: E731
+
+    def each(way: str) -> Cell:
+        return lambda r: ", ".join(number(f"{way}_{name}", 0)(r) for name in classes)
+
     found["flows"] = rows(
         named("rrul"),
         {"test": lambda r: f"{r['test']}, {r['seconds']} s", "driver": text("driver"), "up": each("up"), "down": each("down")},
@@ -456,8 +429,10 @@ def lan78xx(kept: Kept) -> dict[str, str]:
 
 def mogul1997(kept: Kept) -> dict[str, str]:
     """Those of docs/mogul1997.md."""
-    percent = lambda name: number(name, 1, 100)  # noqa: E731
-    both_of = lambda name: both(number(name, 2), number(f"paper_{name}", 2))  # noqa: E731
+
+    def both_of(name: str) -> Cell:
+        return both(number(name, 2), number(f"paper_{name}", 2))
+
     columns = {
         "screend": lambda r: "yes" if r["screend"] == "True" else "no", "kernel": text("configuration"),
         "without loss up to (the paper)": both_of("lossless"), "peak": both_of("peak"),
@@ -477,7 +452,8 @@ def mogul1997(kept: Kept) -> dict[str, str]:
         2,
     )  # fmt: skip
     causes = [row for row in kept("causes") if row["cause"] != DIP]
-    dips = [row | {"at": f"left at {float(row['offered_to_peak']):.2f} peaks, %"} for row in kept("causes") if row["cause"] == DIP]
+    dips = [row for row in kept("causes") if row["cause"] == DIP]
+    dips = [row | {"at": f"left at {float(row['offered_to_peak']):.2f} peaks, %"} for row in dips]
     if dips:
         found["dip"] = grid(dips, "setting", "at", number("cpu_left", 1, 100), "cost of an interrupt")
     most: dict[tuple[str, str, str], float] = {}
@@ -503,19 +479,25 @@ def cost_model(_: Kept) -> dict[str, str]:
     """Those of docs/cost-model.md, from the file that `irqlab calibrate` wrote."""
     board = hardware.load("mpc8250")
     fitted = board.fitted
-    share = lambda value: NONE if value is None else f"{100 * value:.1f} %"  # noqa: E731
+
+    def share(value: float | None) -> str:
+        return NONE if value is None else f"{100 * value:.1f} %"
+
     terms = [
         {"": f"`{name}`", "cost": f"{ns:,.1f}", "error": f"{fitted['standard_errors_ns'][name]:,.1f}",
          "without": share(fitted["left_out_error_without"][name])}
         for name, ns in board.costs.nonzero().items()
     ]  # fmt: skip
     terms.append({"": "(both charged)", "cost": "", "error": "", "without": share(fitted["left_out_error"])})
-    skill = [{name: str(one[name]) for name in ("name", "numbers")} | {name: share(one[name]) for name in ("fitted", "sizes", "variants")}
-             for one in fitted["skill"]]  # fmt: skip
+    shares = ("fitted", "sizes", "variants")
+    skill = [
+        {name: str(one[name]) for name in ("name", "numbers")} | {name: share(one[name]) for name in shares}
+        for one in fitted["skill"]
+    ]
     return {
         "fit": rows(terms, {
-            "cost": text(""), "ns": text("cost"), "standard error": text("error"), "left-out error of the fitted cells without it":
-            text("without"),
+            "cost": text(""), "ns": text("cost"), "standard error": text("error"),
+            "left-out error of the fitted cells without it": text("without"),
         }),
         "skill": rows(skill, {
             "prediction": text("name"), "numbers fitted": text("numbers"), "fitted cells": text("fitted"),
@@ -529,46 +511,55 @@ TABLES: dict[str, Callable[[Kept], dict[str, str]]] = {
     "rtl8139cp": rtl8139cp,
     "lan78xx": lan78xx,
     "mogul1997": mogul1997,
-    "salah2009": lambda _: {},
+    "salah2009": lambda kept: salah2009_tables.tables(kept, of("hybrid")),
     "cost-model": cost_model,
 }
-"""By document. Those of salah2009.md are of scripts/salah2009-tables."""
+"""By document."""
+
+
+def of(paper: str) -> Kept:
+    """What is kept of a paper, which may be nothing."""
+    return read(paper) or Kept(paper, {}, {})
 
 
 def claims(kept: Kept) -> dict[str, str]:
     """A paper's claims beside what was found; those that were tested with costs, too, by themselves."""
-    every = kept.findings()
+    every = kept.findings
     charged = [one for one in every if one["found"].startswith(WITH_COSTS)]
-    found = {"claims": side_by_side([one for one in every if one not in charged], find(kept.home.name).because)}
+    found = {"claims": side_by_side([one for one in every if one not in charged], find(kept.paper).because)}
     if charged:
         plain = [one | {"found": one["found"].removeprefix(WITH_COSTS)} for one in charged]
         found["claims (costs)"] = side_by_side(plain, BECAUSE_WITH_COSTS)
     return found
 
 
+def write_page(name: str) -> None:
+    """Writes the tables of a document, and its pictures. Raises IrqlabError if the page lacks a table."""
+    kept, page = of(name), DOCS / f"{name}.md"
+    text = page.read_text()
+    made = TABLES[name](kept) | (claims(kept) if name in PAPERS else {})
+    for key in re.findall(r"<!-- table (.*?) -->", text):
+        if key not in made:
+            print(f"paper_tables: {page.name}: table {key} is not kept", file=sys.stderr)
+    for key, table in made.items():
+        text = between(text, f"table {key}", f"\n{table}\n\n")
+    page.write_text(text)
+    if name == "spanos2008":
+        spanos_pictures(kept)
+    elif name in PAPERS:
+        first_picture(kept)
+    if name == "salah2009":
+        first_picture(of("hybrid"))
+        salah2009_tables.pictures(kept)
+
+
 def main(names: Sequence[str]) -> int:
     """Returns the exit code."""
     for name in names or TABLES:
         if name not in TABLES:
-            print(f"paper-tables: {name}: there are {', '.join(TABLES)}", file=sys.stderr)
+            print(f"paper_tables: {name}: there are {', '.join(TABLES)}", file=sys.stderr)
             return 2
-        kept, page = Kept(name), DOCS / f"{name}.md"
-        old = page.read_text()
-        made = TABLES[name](kept) | (claims(kept) if name in PAPERS else {})
-        for key in re.findall(r"<!-- table (.*?) -->", old):
-            if key not in made:
-                if name != "salah2009":
-                    print(f"paper-tables: {page.name}: table {key} is not kept", file=sys.stderr)
-                continue
-            mark = re.compile(rf"(<!-- table {re.escape(key)} -->\n).*?(<!-- end -->)", re.S)
-            old = mark.sub(lambda found, table=made[key]: f"{found[1]}\n{table}\n\n{found[2]}", old)
-        page.write_text(old)
-        if name == "spanos2008":
-            spanos_pictures(kept)
-        elif name in PAPERS:
-            first_picture(kept)
-        if name == "salah2009":
-            first_picture(Kept("hybrid"))
+        write_page(name)
     return 0
 
 

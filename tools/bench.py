@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,11 +156,11 @@ def main() -> None:
     print(f"raw: {raw_mips():.0f} million instructions a second\n")
     print(f"{'':44}{'real s':>9}{'CPU s':>9}{'switches':>11}")
     for rate_pps in (10_000, 100_000):
-        show(f"{DRIVER}, 64 bytes, {rate_pps // 1000} kpps, 8 s", lambda rate=rate_pps: lab.trial(rate, duration_ns=WINDOW_NS))
+        show(f"{DRIVER}, 64 bytes, {rate_pps // 1000} kpps, 8 s", partial(lab.trial, rate_pps, duration_ns=WINDOW_NS))
     show("a trial of 1 ms, five times", lambda: [lab.trial(1_000, duration_ns=SHORT_NS) for _ in range(5)])
     show("a search, 64 bytes", lab.throughput)
     for name, *arguments in LONG if everything else ():
-        show(name, lambda arguments=arguments: command(*arguments))
+        show(name, partial(command, *arguments))
     print(f"\nraw: {raw_mips():.0f} million instructions a second")
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Mutates what the tester computes with, and runs its tests on each mutant. Called by scripts/mutants-rust.
+"""Mutates what the tester computes with, and runs its tests on each mutant. Fails if fewer than 90 % are killed.
+
+Arguments select mutants by a part of their name, such as traffic/latency.rs or Analysis::received; without any, all are tested.
+MUTANTS_JOBS: how many at a time. cargo-mutants is needed: scripts/cargo install --locked cargo-mutants.
 
 `cargo mutants --list` says what to mutate (.cargo/mutants.toml). cargo-mutants itself builds the tester for each mutant, which
 takes ten seconds or more. Here one build has them all: the body of a function becomes a `match` on the number of the active
@@ -28,7 +31,7 @@ from random import Random
 from threading import Timer
 from typing import Any
 
-from mutants_listed import main as print_score
+from tools.mutants_listed import main as print_score
 
 PACKAGE = "irqlab-tester"
 OUT = Path("build/mutants-rust")
@@ -106,7 +109,11 @@ def offsets(source: str, span: dict[str, dict[str, int]]) -> tuple[int, int]:
 def list_mutants() -> list[Mutant]:
     """What cargo-mutants would mutate."""
     command = ["scripts/cargo", "mutants", "--list", "--json", "--package", PACKAGE]
-    listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        print(f"irqlab: mutants cannot be listed: is cargo-mutants missing?\n{done.stderr.strip()}", file=sys.stderr)
+        raise SystemExit(2)
+    listed = json.loads(done.stdout)
     mutants = []
     for number, entry in enumerate(listed, start=1):
         source = Path(entry["file"]).read_text()

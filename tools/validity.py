@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measures the cells of docs/validity.md, and writes its table.
 
-    scripts/validity predict [SET ...]     # to docs/validity/predictions.json
-    scripts/validity predict c [SET ...]   # the machines' predictions only; so with a and b
-    scripts/validity compare               # the tables, from the predictions and docs/validity/published.json
-    scripts/validity experiment [a|c ...]  # IRQ suspension without some differences, to docs/validity/experiments.json
+    python -m tools.validity predict [SET ...]     # to docs/validity/predictions.json
+    python -m tools.validity predict c [SET ...]   # the machines' predictions only; so with a and b
+    python -m tools.validity compare               # the tables, from the predictions and docs/validity/published.json
+    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences, to docs/validity/experiments.json
 
 A prediction knows no published result. The first edition's (docs/validity/predictions-1.json) were committed before the published
 figures were, see docs/validity.md. `edition` in predictions.json says which sets' (c) are of the second edition.
@@ -14,35 +13,30 @@ figures were, see docs/validity.md. `edition` in predictions.json says which set
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parent / ".venv/bin/python"
-if Path(sys.prefix) != HERE.parent / ".venv":
-    os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
+from irqlab import files
+from irqlab.calibrate.cells import near
+from irqlab.config import hardware
+from irqlab.config.costs import Costs
+from irqlab.config.memory import Memory
+from irqlab.config.schemes import combine
+from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.traffic import Arrivals, Load
+from irqlab.methods import waits
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.iperf import IperfTrial
+from irqlab.trials.testbed import Testbed
+from tools.pages import DOCS, ROOT
 
-from irqlab import files  # noqa: E402
-from irqlab.calibrate.cells import near  # noqa: E402
-from irqlab.config import hardware  # noqa: E402
-from irqlab.config.costs import Costs  # noqa: E402
-from irqlab.config.memory import Memory  # noqa: E402
-from irqlab.config.schemes import combine  # noqa: E402
-from irqlab.config.testbed import DutConfig, TestbedConfig  # noqa: E402
-from irqlab.config.traffic import Arrivals, Load  # noqa: E402
-from irqlab.methods import waits  # noqa: E402
-from irqlab.trials.application import ApplicationResult, ApplicationTrial  # noqa: E402
-from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial  # noqa: E402
-from irqlab.trials.iperf import IperfTrial  # noqa: E402
-from irqlab.trials.testbed import Testbed  # noqa: E402
-
-FOLDER = HERE.parent / "docs/validity"
+FOLDER = DOCS / "validity"
 PREDICTIONS = FOLDER / "predictions.json"
 FIRST = FOLDER / "predictions-1.json"
 PUBLISHED = FOLDER / "published.json"
@@ -66,7 +60,8 @@ class Machine:
         self.mips = board.mips if board else mips
         self.costs: Costs | None = board.costs if board and board.costs else None
         memory: Memory | None = board.memory if board else None
-        self.memory = replace(memory, **dict.fromkeys(without)) if memory else None
+        left_out: dict[str, Any] = dict.fromkeys(without)
+        self.memory = replace(memory, **left_out) if memory else None
         self.name = name or f"{mips} MIPS"
 
     @cache  # noqa: B019
@@ -128,8 +123,8 @@ def spanos_table1() -> Iterator[tuple[str, Any]]:
     guesses = dict(zip(VARIANTS, (10e3, 12e3, 11e3, 26e3, 43e3, 50e3), strict=True))  # where the search begins
     for size, variants in TABLE1.items() if "c" in wanted else ():
         for variant in variants:
-            bed = machine.testbed("irqmod_i8255x", scheme=variant)
-            pps, _ = machine.throughput(lambda pps, bed=bed, size=size: machine.forward(bed, pps, size), guesses[variant])
+            trial = partial(machine.forward, machine.testbed("irqmod_i8255x", scheme=variant), size=size)
+            pps, _ = machine.throughput(trial, guesses[variant])
             guesses[variant] = pps
             yield f"c {variant} {size}", {"pps": round(pps)}
 
@@ -149,11 +144,10 @@ def spanos_table3() -> Iterator[tuple[str, Any]]:
 
 
 def spanos_figure5() -> Iterator[tuple[str, Any]]:
-    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 % of it: found to 1 %, as in docs/spanos2008.md."""
+    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in docs/spanos2008.md."""
     for letter in wanted:
         machine = THREE[letter]()
-        bed = machine.testbed("irqmod_i8255x", scheme="ORIGINAL")
-        trial = lambda pps, machine=machine, bed=bed: machine.forward(bed, pps, window_ns=200 * MS)  # noqa: E731
+        trial = partial(machine.forward, machine.testbed("irqmod_i8255x", scheme="ORIGINAL"), window_ns=200 * MS)
         best, _ = machine.throughput(trial, {"a": 51e3, "b": 35e3, "c": 10e3}[letter])
         low, high, collapsed = best, 8 * best, False
         while (high - low) / high > 0.01:
@@ -312,7 +306,7 @@ class Judged:
         self.errors: dict[str, list[float]] = {}
         self.right: dict[str, list[bool]] = {}
 
-    def row(self, cell: str, published: float, lab: dict[str, float | None], show: Callable[[float], str]) -> None:
+    def row(self, cell: str, published: float, lab: Mapping[str, float | None], show: Callable[[float], str]) -> None:
         """A cell: the published figure, and those of the lab by letter."""
         texts = {}
         for letter, value in lab.items():
@@ -339,11 +333,12 @@ class Judged:
 
     def add_first(self, first: Judged, again: bool) -> None:
         """Adds the first edition's (c), and takes this one's away if the set was not measured again."""
-        for mine, theirs in ((self.errors, first.errors), (self.right, first.right)):
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [(self.errors, first.errors), (self.right, first.right)]
+        for mine, theirs in pairs:
             if "c" in theirs:
-                mine["c1"] = theirs["c"]  # type: ignore[index, assignment]
+                mine["c1"] = theirs["c"]
             if not again:
-                mine.pop("c", None)  # type: ignore[attr-defined]
+                mine.pop("c", None)
         for (_, _, texts), (_, _, older) in zip(self.rows, first.rows, strict=True):
             if "c" in older:
                 texts["c1"] = older["c"]
@@ -369,7 +364,7 @@ def _pairs(judged: Judged, letter: str, published: list[float], lab: list[float]
 
 
 def _table1(cells: dict[str, Any]) -> list[Judged]:
-    fitted = json.loads((HERE.parent / "src/irqlab/data/hardware/mpc8250.json").read_text())["fitted"]
+    fitted = json.loads((ROOT / "src/irqlab/data/hardware/mpc8250.json").read_text())["fitted"]
     boards = {(cell["variant"], cell["frame_bytes"]): cell for cell in fitted["cells"]}
     found = Judged("Spanos, table 1", "throughput, kpps")
     for size, variants in TABLE1.items():
@@ -421,7 +416,11 @@ def _howto(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
 
 def _lists(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
     found = Judged("Frames as lists", "throughput with lists / without")
-    gain = lambda letter: cells[f"{letter} list"]["pps"] / cells[f"{letter} single"]["pps"]  # noqa: E731
+
+    def gain(letter: str) -> float:
+        pps, without = (float(cells[f"{letter} {how}"]["pps"]) for how in ("list", "single"))
+        return pps / without
+
     for name, (ratio, machine) in published.items():
         lab = {"a": gain("a"), "c": gain(f"c {machine}")}
         found.row(f"{name} ({machine})", ratio, lab, lambda ratio: f"{ratio:.3f}")

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hunts races in our drivers with all their schemes, and in the kernel's, and keeps the results in docs/hunting.
 
-    scripts/hunts                    # all hunts (about half an hour)
-    scripts/hunts e100 arrivals ...  # those whose name has one of the words
-    scripts/hunts --rest             # those of which nothing is kept
-    scripts/hunts --page             # hunts nothing: writes the tables of docs/hunting.md from what is kept
+    python -m tools.hunts                    # all hunts (about half an hour)
+    python -m tools.hunts e100 arrivals ...  # those whose name has one of the words
+    python -m tools.hunts --rest             # those of which nothing is kept
+    python -m tools.hunts --page             # hunts nothing: writes the tables of docs/hunting.md from what is kept
 
 Each hunt is one `irqlab hunt`. Its rows replace those kept of it before, so an interrupted run keeps what it has. Trials that
 are cached are not run again.
@@ -13,10 +12,7 @@ are cached are not run again.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -25,17 +21,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parent / ".venv/bin/python"
-if Path(sys.prefix) != HERE.parent / ".venv":
-    os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
+from irqlab import units
+from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, USB_RX_SCHEMES
+from tools.pages import DOCS, ROOT, between, git, read_rows, write, write_rows
 
-from irqlab import files, units  # noqa: E402
-from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, USB_RX_SCHEMES  # noqa: E402
-
-ROOT = HERE.parent
-KEPT, PAGE = ROOT / "docs/hunting/hunts.csv", ROOT / "docs/hunting.md"
-BEGIN, END = "<!-- hunts -->", "<!-- end of hunts -->"
+KEPT, PAGE = DOCS / "hunting/hunts.csv", DOCS / "hunting.md"
 
 OURS = {"irqmod_i8255x": ("i82557b", "irqlab-82559"), "irqmod_rtl8139cp": ("rtl8139", "irqlab-8139cp")}
 KERNELS = {
@@ -163,10 +153,7 @@ def rows(hunt: Hunt, commit: str, document: dict[str, Any]) -> Iterator[Row]:
 
 def kept() -> list[dict[str, str]]:
     """All rows, as they are in the file."""
-    if not KEPT.exists():
-        return []
-    with KEPT.open(newline="") as file:
-        return list(csv.DictReader(file, restval=""))
+    return read_rows(KEPT)
 
 
 def keep(hunt: Hunt, found: Iterable[Row]) -> None:
@@ -175,12 +162,7 @@ def keep(hunt: Hunt, found: Iterable[Row]) -> None:
     lines = [row for row in kept() if row["hunt"] != hunt.name and row["hunt"] in order]
     lines += [{name: "" if getattr(row, name) is None else str(getattr(row, name)) for name in COLUMNS} for row in found]
     lines.sort(key=lambda row: order[row["hunt"]])
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    KEPT.parent.mkdir(exist_ok=True)
-    files.write_atomically(KEPT, text.getvalue().encode())
+    write_rows(KEPT, COLUMNS, lines)
 
 
 def table(lines: list[dict[str, str]]) -> str:
@@ -188,7 +170,9 @@ def table(lines: list[dict[str, str]]) -> str:
     groups: dict[tuple[str, str, str], list[dict[str, str]]] = {}
     for row in lines:
         groups.setdefault((row["driver"], row["nic"], row["kind"]), []).append(row)
-    out = ["| driver | NIC | `--what` | schemes | instants | places tried | missed | held | longest (alone) | freed after | found |"]
+    out = [
+        "| driver | NIC | `--what` | schemes | instants | places tried | missed | held | longest (alone) | freed after | found |"
+    ]
     out += ["|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|"]
     for (driver, nic, kind), members in groups.items():
         schemes = {(row["rx"], row["tx"]) for row in members if row["rx"]}
@@ -219,11 +203,7 @@ def table(lines: list[dict[str, str]]) -> str:
 
 def write_page() -> None:
     """Replaces the table in docs/hunting.md."""
-    head, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"hunts: {PAGE} lacks {BEGIN} or {END}")
-    files.write_atomically(PAGE, f"{head}{BEGIN}\n{table(kept())}{END}{tail}".encode())
+    write(PAGE, between(PAGE.read_text(), "hunts", table(kept()), end="end of hunts"))
 
 
 def main(words: list[str]) -> int:
@@ -241,8 +221,7 @@ def main(words: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    git = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    commit = git("rev-parse", "--short", "HEAD")
     failed = []
     for number, hunt in enumerate(chosen, 1):
         print(f"== {number} of {len(chosen)}: {hunt.name}", flush=True)

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks the litmus tests of the drivers with herd7, as they are and with each barrier or lock removed.
 
-    python3 scripts/litmus.py LINUX
+    python -m tools.litmus LINUX
 
 LINUX is a kernel source tree, whose memory model is used (LINUX/tools/memory-model). herd7, of herdtools7, must be in PATH.
 A test must give the result that it states. Without any one of its barriers it must give `Sometimes`, except for those that it

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
+from irqlab.present import columns
 from irqlab.reproduce.claims import AIM, EXPECTED, WITH_COSTS, Because
+from irqlab.reproduce.table import Table
+from tools.pages import DOCS, Row, between
 
 SAME = 0.01
 """A figure has moved if it differs by more, relatively."""
-BEGIN, END = "<!-- claims -->", "<!-- end of claims -->"
-TIMES = ("<!-- times -->", "<!-- end of times -->")
 QUICK_S, FULL_S = 60, 300
 """What a quick look and a full run may take without a reason."""
 _VERBS = {"agrees": "agree", "differs": "differ"}
+HOME = DOCS / "papers"
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,25 @@ class Kept:
     @property
     def findings(self) -> list[dict[str, Any]]:
         """In the order of the paper's claims."""
-        found: list[dict[str, Any]] = self.content["findings"]
+        found: list[dict[str, Any]] = self.content.get("findings", [])
         return found
+
+    def __call__(self, name: str) -> list[Row]:
+        """The rows of a table; none: it is not kept."""
+        return list(csv.DictReader(io.StringIO(self.tables.get(name, ""))))
+
+    def table(self, name: str, row: type[R]) -> Table[R] | None:
+        """A table as it was measured; None: it is not kept."""
+        return Table("", row, columns.from_csv(row, self.tables[name])) if name in self.tables else None
+
+
+def read(paper: str) -> Kept | None:
+    """What is kept of a paper; None: nothing."""
+    folder = HOME / paper
+    file = folder / f"{paper}.json"
+    if not file.exists():
+        return None
+    return Kept(paper, json.loads(file.read_text()), {path.stem: path.read_text() for path in sorted(folder.glob("*.csv"))})
 
 
 def moved(before: Kept, after: Kept) -> Iterator[str]:
@@ -145,7 +166,7 @@ class Took:
 
 
 def with_times(page: str, times: Sequence[Took], reasons: Mapping[str, str]) -> str:
-    """A page with its table of times replaced, between the two marks. Raises ValueError if it lacks a mark.
+    """A page with its table of times replaced. Raises IrqlabError if it lacks a mark.
 
     `reasons`: by paper, why it takes long.
     """
@@ -164,7 +185,7 @@ def with_times(page: str, times: Sequence[Took], reasons: Mapping[str, str]) -> 
             lines.append(
                 f"| {paper} | {look} | {_time(one.wall_s)} | {_time(one.cpu_s)} | {one.processors} | {one.commit} | {why} |"
             )
-    return _between(page, *TIMES, "\n".join(lines) + "\n")
+    return between(page, "times", "\n".join(lines) + "\n", end="end of times")
 
 
 def _time(seconds: int) -> str:
@@ -199,14 +220,5 @@ def _in_cell(text: object) -> str:
 
 
 def with_claims(page: str, papers: Sequence[Kept]) -> str:
-    """A page with its claims replaced, between the two marks. Raises ValueError if it lacks a mark."""
-    return _between(page, BEGIN, END, claims(papers))
-
-
-def _between(page: str, begin: str, end: str, text: str) -> str:
-    """A page with what is between two marks replaced. Raises ValueError if it lacks a mark."""
-    head, first, rest = page.partition(begin)
-    _, last, tail = rest.partition(end)
-    if not first or not last:
-        raise ValueError(f"the page lacks {begin} or {end}")
-    return f"{head}{begin}\n{text}{end}{tail}"
+    """A page with its claims replaced. Raises IrqlabError if it lacks a mark."""
+    return between(page, "claims", claims(papers), end="end of claims")

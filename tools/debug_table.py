@@ -1,18 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes what `make test-debug` found (docs/debug-results.csv) into docs/kernels.md: a table, and the tests that failed."""
 
 from __future__ import annotations
 
-import csv
 import sys
 import textwrap
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-FOUND, PAGE = ROOT / "docs/debug-results.csv", ROOT / "docs/kernels.md"
-BEGIN, END = "<!-- results -->\n", "<!-- end -->"
-Row = dict[str, str]
+from irqlab.errors import IrqlabError
+from tools.pages import DOCS, Row, between, read_rows, write
+
+FOUND, PAGE = DOCS / "debug-results.csv", DOCS / "kernels.md"
 
 
 def cell(rows: list[Row]) -> str:
@@ -48,21 +45,17 @@ def text(rows: list[Row]) -> str:
     return "\n".join(out) + "\n"
 
 
-def main() -> int:
-    """Returns the exit code."""
-    if not FOUND.exists():
-        print(f"debug-table: there is no {FOUND}: run make test-debug", file=sys.stderr)
-        return 2
-    with FOUND.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    head, found, rest = PAGE.read_text().partition(BEGIN)
-    _, ended, tail = rest.partition(END)
-    if not found or not ended:
-        print(f"debug-table: {PAGE} lacks {BEGIN.strip()} or its end", file=sys.stderr)
-        return 2
-    PAGE.write_text(f"{head}{BEGIN}{text(rows)}{END}{tail}")
-    return 0
+def main() -> None:
+    """Writes the page. Raises IrqlabError."""
+    rows = read_rows(FOUND)
+    if not rows:
+        raise IrqlabError(f"there are no results in {FOUND}: run make test-debug")
+    write(PAGE, between(PAGE.read_text(), "results", text(rows)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        main()
+    except IrqlabError as error:
+        print(f"debug_table: {error}", file=sys.stderr)
+        sys.exit(2)
