@@ -339,7 +339,7 @@ def test_the_answer_is_one_sentence() -> None:
 
     before = side(*[{"throughput_pps": 50_000.0}] * 6)
     slow = side(*[{"throughput_pps": 47_500.0, "latency_p50_ns": 900.0}] * 6)
-    once = "(every figure by chance once in 924)"
+    once = "(all 6 members of a side beyond all of the other)"
     assert said(before) == "new.ko against old.ko: no figure differs."
     assert said(before, 0.01) == "Passed: new.ko against old.ko: no figure differs; allowed: 1 %."
     assert said(slow) == f"new.ko against old.ko: worse: throughput -5.00 %; better: latency, p50 -10.00 % {once}."

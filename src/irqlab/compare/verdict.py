@@ -249,12 +249,6 @@ def noise(line: Line) -> str:
     return f"{line.spread.noise / abs(line.before) * 100:.2f}{units.NARROW}%"
 
 
-def chance(lines: Sequence[Line]) -> int | None:
-    """Once in how many comparisons a figure is called worse by chance; None: there are no ensembles."""
-    members = max((len(line.spread.before) for line in lines if line.spread), default=0)
-    return math.comb(2 * members, members) if members else None
-
-
 def answer(found: Sequence[tuple[Row, Sequence[Line]]], names: tuple[str, str]) -> str:
     """One sentence: what changed, how sure that is, and whether it is allowed. `found`: a row and its lines per frame size."""
     every = [line for _, many in found for line in many]
@@ -267,8 +261,8 @@ def answer(found: Sequence[tuple[Row, Sequence[Line]]], names: tuple[str, str]) 
     text = "; ".join(parts) or (
         "no figure differs" if all(ln.verdict in ("same", "") for ln in every) else "no difference beyond noise"
     )
-    once = chance(every)
-    sure = f" (every figure by chance once in {units.grouped(once)})" if once and parts else ""
+    members = max((len(line.spread.before) for line in every if line.spread), default=0)
+    sure = f" (all {members} members of a side beyond all of the other)" if members and parts else ""
     begin = f"{names[1]} against {names[0]}"
     if allowed is None:
         return f"{begin}: {text}{sure}."
