@@ -527,8 +527,8 @@ impl Card for Chip {
             power == Power::Off && matches!(self.revision, Revision::I82559 | Revision::I82551);
     }
 
-    fn state(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    fn state(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|why| why.to_string())
     }
 
     fn restore(&mut self, state: &str) -> Result<(), String> {

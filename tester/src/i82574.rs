@@ -410,8 +410,8 @@ impl Card for Chip {
         self.interrupts.release();
     }
 
-    fn state(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    fn state(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|why| why.to_string())
     }
 
     fn restore(&mut self, state: &str) -> Result<(), String> {

@@ -204,8 +204,8 @@ pub trait Card: Send {
     fn reset(&mut self, now_ns: u64);
     /// The card was put to sleep (D1 to D3), or woken up.
     fn power_changed(&mut self, now_ns: u64, power: Power);
-    /// The card's state, to be restored later.
-    fn state(&self) -> String;
+    /// The card's state, to be restored later, or why it cannot be written down.
+    fn state(&self) -> Result<String, String>;
     /// Takes on a state, or says why it cannot.
     fn restore(&mut self, state: &str) -> Result<(), String>;
 }

@@ -575,8 +575,8 @@ impl Card for Chip {
         self.phy_off = power == Power::Off && self.errata.phy_off;
     }
 
-    fn state(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    fn state(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|why| why.to_string())
     }
 
     fn restore(&mut self, state: &str) -> Result<(), String> {

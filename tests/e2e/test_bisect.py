@@ -13,17 +13,17 @@ import pytest
 from irqlab.setup import drivers
 from tests.e2e.conftest import Cli, Refused
 
-COMMITS, PLANTED = 32, 21
+COMMITS, PLANTED = 32, 23
 OOPS = "		*(volatile int *)8 = 1;\n"
 BEGIN = "	taken = queue->ops->rx_take(queue, budget);\n"
 START = "	ASSERT_RTNL();\n"
 FAULTS = {
-    16: ("oopses at start", START, f"{START}	if (port->netdev)\n{OOPS}"),
-    30: ("does not build", START, f"{START}#error broken\n"),
-    12: ("oopses in a trial", BEGIN, f"{BEGIN}	if (queue->rx_frames > 100)\n{OOPS}"),
+    (16,): ("oopses at start", START, f"{START}	if (port->netdev)\n{OOPS}"),
+    (2, 30): ("does not build", START, f"{START}#error broken\n"),
+    (12, 20): ("oopses in a trial", BEGIN, f"{BEGIN}	if (queue->rx_frames > 100)\n{OOPS}"),
 }
-"""Commits that cannot be measured, in the order in which git's bisection of 32 commits comes to them: what it is, and a place in
-core.c and what is there in this commit only."""
+"""Commits that cannot be measured: what they are, and a place in core.c and what is there in these commits only. Git begins with
+16, goes on with 2 or 30, and then with 12 or 20: of two that are as far from the ends, the hashes decide."""
 # Clearly more than the 1 % that bisect asks for. At half load, where the cost is counted, a part of it is not seen: the DUT is
 # still awake when the next frame comes, and need not leave its idle task.
 LOOP = """	{
@@ -54,7 +54,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(tree, "commit", "--quiet", "--message=drivers: the first")
     original = core.read_text()
     for number in range(1, COMMITS + 1):
-        name, place, fault = FAULTS.get(number, (f"comment {number}", BEGIN, BEGIN))
+        harmless = (f"comment {number}", BEGIN, BEGIN)
+        name, place, fault = next((fault for numbers, fault in FAULTS.items() if number in numbers), harmless)
         assert place in original
         text = original.replace(place, fault, 1)
         if number >= PLANTED:
@@ -70,15 +71,15 @@ def test_the_planted_commit_is_found_and_explained(history: Path, cli: Cli, tmp_
         *("bisect", "--tree", str(history), "--good", f"HEAD~{COMMITS}", "--bad", "HEAD"),
         *("--driver", "irqmod_rtl8139cp+napi+off", "--size", "64"),
     )
-    done = cli(*command, timeout_s=900)
+    done = cli(*command, timeout_s=1800)
     assert done.returncode == 0, done.stderr
     assert "(irqmod: planted) is the first commit with worse instructions per frame" in done.stdout
     found = json.loads((tmp_path / "results/bisect/bisect.json").read_text())
     assert found["first_bad"] == git(history, "rev-parse", f"HEAD~{COMMITS - PLANTED}")
     skipped = [step for step in found["steps"] if step["verdict"] == "skipped"]
-    assert [step["subject"] for step in skipped] == [f"irqmod: {name}" for name, _, _ in FAULTS.values()]
-    assert ["kernel panicked" in step["why"] for step in skipped] == [True, False, True]
-    assert len(found["steps"]) <= 8
+    assert [step["subject"] for step in skipped[:3]] == [f"irqmod: {name}" for name, _, _ in FAULTS.values()]
+    assert ["kernel panicked" in step["why"] for step in skipped[:3]] == [True, False, True]
+    assert len(found["steps"]) <= 10
     assert found["functions"][0]["function"] == "irqmod_rx_pass"
     assert found["functions"][0]["after"] - found["functions"][0]["before"] > 30
     page = (tmp_path / "results/bisect/bisect.html").read_text()

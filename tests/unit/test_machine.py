@@ -16,7 +16,7 @@ import pytest
 from irqlab.qemu import cancellation, machine
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import BOOTS, PANICKED, MachineError, _failure_report, parameters_of
+from irqlab.qemu.machine import BOOTS, MachineError, PanicError, _failure, parameters_of
 from irqlab.qemu.qmp import QmpError
 from irqlab.setup import nics
 from irqlab.setup.bootable import Kernel
@@ -34,14 +34,16 @@ from irqlab.setup.qemu import Qemu
 )
 def test_the_cause_of_a_machines_end_is_reported(tmp_path: Path, console: str, code: int | None, said: str) -> None:
     (tmp_path / "console.log").write_text(console)
-    assert _failure_report(tmp_path, code).splitlines()[0].startswith(said)
+    failure = _failure("it died", tmp_path, code)
+    assert str(failure).splitlines()[0].startswith(f"it died: {said}")
+    assert isinstance(failure, PanicError) == ("panic" in console)
 
 
 def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
     console = [f"boot {n}" for n in range(100)] + ["Kernel panic - not syncing: bad"] + [f" trace {n}" for n in range(60)]
     (tmp_path / "console.log").write_text("\n".join(console))
-    said = _failure_report(tmp_path, 0).splitlines()
-    assert said[0].startswith("the DUT's kernel panicked")
+    said = str(_failure("it died", tmp_path, 0)).splitlines()
+    assert said[0].startswith("it died: the DUT's kernel panicked")
     assert "  Kernel panic - not syncing: bad" in said
     assert "   trace 0" in said
     assert len(said) == 41
@@ -89,32 +91,27 @@ def test_the_monitor_is_asked_until_the_machine_is_paused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("functional", "cpus", "why", "boots"),
-    [
-        (True, 4, PANICKED, BOOTS),
-        (True, 1, PANICKED, 1),
-        (False, 1, PANICKED, 1),
-        (True, 4, "QEMU was killed by signal 11", 1),
-    ],
+    ("functional", "cpus", "kind", "boots"),
+    [(True, 4, PanicError, BOOTS), (True, 1, PanicError, 1), (False, 1, PanicError, 1), (True, 4, MachineError, 1)],
 )
 def test_only_several_processors_that_panic_while_they_boot_are_booted_again(
-    monkeypatch: pytest.MonkeyPatch, functional: bool, cpus: int, why: str, boots: int
+    monkeypatch: pytest.MonkeyPatch, functional: bool, cpus: int, kind: type[MachineError], boots: int
 ) -> None:
     booted: list[Any] = []
 
     def fail(*told: Any) -> Any:
         booted.append(told)
-        raise MachineError(f"the DUT did not start: {why}; the console")
+        raise kind("the DUT did not start: why; the console")
 
     monkeypatch.setattr(machine, "_start", fail)
     config: Any = SimpleNamespace(functional=functional, cpus=cpus)
-    with pytest.raises(MachineError, match=why):
+    with pytest.raises(kind, match="why"):
         machine.start(config, profile=True)
     assert booted == [(config, None, True, False)] * boots
 
 
 def test_the_second_boot_may_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends: list[Any] = [MachineError(f"the DUT did not start: {PANICKED}"), "a machine"]
+    ends: list[Any] = [PanicError("the DUT did not start"), "a machine"]
 
     def start(*_: Any) -> Any:
         end = ends.pop(0)

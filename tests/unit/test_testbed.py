@@ -101,7 +101,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             rpc=Rpc(),
             profile=profile,
             state=state,
-            failure_report=lambda: "it died of age",
+            failure=lambda what: MachineError(f"{what}: it died of age"),
             config=SimpleNamespace(functional=False),
         )
         machines.append(one)

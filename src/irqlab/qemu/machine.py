@@ -84,6 +84,10 @@ class MachineError(IrqlabError):
     """QEMU or the DUT's kernel died, or did not start; the message includes their last output."""
 
 
+class PanicError(MachineError):
+    """The DUT's kernel panicked."""
+
+
 @dataclass(frozen=True)
 class MachineConfig:
     """Everything that determines how the DUT boots: equal configurations give identical machines."""
@@ -253,13 +257,13 @@ class Machine:
         os.truncate(self.directory / CONSOLE, 0)
         self.rpc.rewind(str(snapshot.absolute()))
 
-    def failure_report(self) -> str:
-        """The last output of QEMU and the DUT's console, and how QEMU ended."""
+    def failure(self, what: str) -> MachineError:
+        """The error: what happened, how QEMU ended, the last output of QEMU and the DUT's console."""
         try:
             code: int | None = self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             code = None
-        return _failure_report(self.directory, code)
+        return _failure(what, self.directory, code)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -268,17 +272,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-PANICKED = "the DUT's kernel panicked"
 CONSOLE_LINES, QEMU_LINES = 40, 10
 """How many lines of the DUT's console and of QEMU's log an error shows."""
 
 
-def _failure_report(directory: Path, code: int | None) -> str:
+def _failure(what: str, directory: Path, code: int | None) -> MachineError:
     console, log = _lines_of(directory / CONSOLE), _lines_of(directory / "qemu.log")[-QEMU_LINES:]
     # The call trace after the panic can be longer than what is shown.
     panic = next((number for number, line in enumerate(console) if "Kernel panic" in line), None)
     if panic is not None:
-        said = PANICKED
+        said = "the DUT's kernel panicked"
         console = console[max(panic - CONSOLE_LINES // 2, 0) :][:CONSOLE_LINES]
     elif code is not None and code < 0:
         said = f"QEMU was killed by signal {-code}"
@@ -290,7 +293,7 @@ def _failure_report(directory: Path, code: int | None) -> str:
         said += "\n".join(["; the DUT's console:", *(f"  {line}" for line in console[-CONSOLE_LINES:])])
     if log:
         said += "\n".join(["\nQEMU's log:", *(f"  {line}" for line in log)])
-    return said
+    return (MachineError if panic is None else PanicError)(f"{what}: {said}")
 
 
 def _lines_of(path: Path) -> list[str]:
@@ -313,9 +316,8 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     for _ in range(BOOTS - 1 if config.functional and config.cpus > 1 else 0):
         try:
             return _start(config, snapshot, profile, to_save)
-        except MachineError as error:
-            if PANICKED not in str(error):
-                raise
+        except PanicError:
+            pass
     return _start(config, snapshot, profile, to_save)
 
 
@@ -384,9 +386,9 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
             code = None
         _end(process)
         use.close()
-        text = _failure_report(directory, code)
+        failure = _failure("the DUT did not start", directory, code)
         scratch.close()
-        raise MachineError(f"the DUT did not start: {text}") from error
+        raise failure from error
     except BaseException:
         _end(process)
         use.close()

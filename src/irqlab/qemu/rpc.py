@@ -20,10 +20,6 @@ AGENT_LIMIT_NS = 60_000_000_000
 """Virtual time within which the agent must answer an ordinary command."""
 
 
-_SILENT = "the DUT's agent gave no answer within"
-"""Start of the tester's error message after that time."""
-
-
 class Attendant(Protocol):
     """What a debugger does about the DUT while its agent executes a command."""
 
@@ -125,7 +121,7 @@ class Rpc:
             answer = self._line()
         if "error" in answer:
             text = str(answer["error"])
-            raise NoAnswerError(text) if text.startswith(_SILENT) else TesterError(text)
+            raise NoAnswerError(text) if answer.get("kind") == "silent" else TesterError(text)
         return answer["ok"]
 
     def _line(self) -> dict[str, Any]:

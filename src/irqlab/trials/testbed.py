@@ -239,7 +239,7 @@ class Testbed:
         except NoAnswerError as error:
             raise MachineError(f"the DUT hangs: {error}; {dut.whereabouts(error)}") from error
         except ConnectionLostError as error:
-            raise MachineError(f"the DUT went away: {dut.machine.failure_report()}") from error
+            raise dut.machine.failure("the DUT went away") from error
         except TesterError as error:
             raise DutError(str(error)) from error
 

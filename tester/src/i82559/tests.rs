@@ -658,7 +658,7 @@ fn a_chip_that_was_saved_continues_identically() {
             rig.arrive(60 + 20 * step);
             rig.run(SLOT_NS / 2 + 13);
             if saved {
-                let state = rig.chip.state();
+                let state = rig.chip.state().unwrap();
                 rig.chip = Chip::new(0, Revision::I82557, [0; 6], Errata::default());
                 assert_eq!(rig.chip.restore(&state), Ok(()));
             }

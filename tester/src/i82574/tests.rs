@@ -829,7 +829,7 @@ fn a_restored_chip_goes_on_like_the_other() {
     rig.send(0, 20, 1_000, txd::RS | txd::IDE);
     rig.run(3_000);
     let mut other = Rig::new(Signalling::Vectors);
-    other.chip.restore(&rig.chip.state()).unwrap();
+    other.chip.restore(&rig.chip.state().unwrap()).unwrap();
     other.board.memory.clone_from(&rig.board.memory);
     other.board.link = rig.board.link.clone();
     other.board.now_ns = rig.board.now_ns;

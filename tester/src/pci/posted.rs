@@ -124,8 +124,8 @@ mod tests {
         }
         fn reset(&mut self, _: u64) {}
         fn power_changed(&mut self, _: u64, _: Power) {}
-        fn state(&self) -> String {
-            String::new()
+        fn state(&self) -> Result<String, String> {
+            Ok(String::new())
         }
         fn restore(&mut self, _: &str) -> Result<(), String> {
             Ok(())

@@ -9,9 +9,9 @@
 //! right where the block ends. An access to a device ends the block: QEMU takes back what follows, and executes the access alone. The
 //! block is remembered as one that ends there, and from then on is charged up to there only.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_uint, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use iced_x86::{Mnemonic, Register};
 
@@ -83,94 +83,59 @@ struct Block {
     entry: bool,
 }
 
-/// Never freed. Only the processor's thread changes it while the processor executes; others look while the processor stands still.
-static CACHES: AtomicPtr<Caches> = AtomicPtr::new(std::ptr::null_mut());
-/// The same while the model runs (`phase` is `Running`); null if not.
-static RUNNING: AtomicPtr<Caches> = AtomicPtr::new(std::ptr::null_mut());
+/// The model, if there is one; it is borrowed while a closure runs.
+struct Model(RefCell<Option<Caches>>);
 
-fn caches() -> Option<&'static mut Caches> {
-    // SAFETY: null, or what `install` leaked. There is one virtual processor, callbacks are not nested, and see above.
-    unsafe { CACHES.load(Ordering::Relaxed).as_mut() }
-}
+// SAFETY: only the processor's thread uses it while the processor executes; others do while the processor stands still. There is one
+// virtual processor.
+unsafe impl Sync for Model {}
 
-#[inline]
-fn running() -> Option<&'static mut Caches> {
-    // SAFETY: as above.
-    unsafe { RUNNING.load(Ordering::Relaxed).as_mut() }
+static MODEL: Model = Model(RefCell::new(None));
+
+impl Model {
+    /// What `use_it` makes of the model; None without one. Panics if a caller has borrowed it already.
+    #[inline]
+    fn with<T>(&self, use_it: impl FnOnce(&mut Caches) -> T) -> Option<T> {
+        self.0.borrow_mut().as_mut().map(use_it)
+    }
 }
 
 /// Has the model run in everything that will be translated.
 pub fn install(parameters: &Parameters, ns_per_instruction: u64) -> Result<(), String> {
     let caches = Caches::new(parameters, ns_per_instruction)?;
-    CACHES.store(Box::into_raw(Box::new(caches)), Ordering::Relaxed);
+    *MODEL.0.borrow_mut() = Some(caches);
     Ok(())
 }
 
 /// Whether the model wants to know what [devices write](device_wrote).
 pub fn sees_device_writes() -> bool {
-    caches().is_some_and(|caches| caches.device_writes != DeviceWrites::Unseen)
+    let sees = MODEL.with(|caches| caches.device_writes != DeviceWrites::Unseen);
+    sees.unwrap_or(false)
 }
 
 /// The DUT asks for its first command: the model begins. Does nothing without a model.
 pub fn begin() -> Result<(), String> {
-    let Some(caches) = caches() else {
-        return Ok(());
-    };
-    if let Phase::Searching(search) = &caches.phase {
-        caches.clock = Some(search.found(caches.shift)?);
-    }
-    if let Some(clock) = &mut caches.clock {
-        clock.reset();
-    }
-    if caches.interrupts {
-        caches.entries = interrupts::entries()?;
-    }
-    for ((start, _, _), number) in &caches.numbers {
-        let block = &mut caches.blocks[*number];
-        block.expected = block.count;
-        block.entry = caches.entries.contains(start);
-    }
-    caches.extra_charged_ps = 0;
-    caches.current = NONE;
-    caches.uncharged = 0;
-    caches.hierarchy.clear();
-    caches.phase = Phase::Running;
-    RUNNING.store(caches, Ordering::Relaxed);
-    Ok(())
+    MODEL.with(Caches::begin).unwrap_or(Ok(()))
 }
 
 /// The machine was rewound: the model stops until it [begins](begin) again.
 pub fn rewound() {
-    if let Some(caches) = caches() {
-        caches.phase = Phase::Waiting;
-        RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
-    }
+    MODEL.with(|caches| caches.phase = Phase::Waiting);
 }
 
 /// How many instructions' time was charged since the beginning; negative if instructions are faster than the clock's.
 pub fn charged() -> i64 {
-    caches()
-        .and_then(|caches| caches.clock.as_ref())
-        .map_or(0, StallClock::charged)
+    MODEL.with(|caches| caches.charged()).unwrap_or(0)
 }
 
 /// All counters; None without a model.
 pub fn counts() -> Option<Counts> {
-    caches().map(|caches| {
-        let charged_ps = charged() * caches.ps_per_instruction() as i64;
-        Counts {
-            stall_ps: (charged_ps - caches.extra_charged_ps).max(0) as u64,
-            charged_ps,
-            stalls_ps: caches.hierarchy.stalls(),
-            caches: caches.hierarchy.levels(),
-            tlbs: caches.hierarchy.tlb_counts(),
-        }
-    })
+    MODEL.with(|caches| caches.counts())
 }
 
 /// A line of instructions and of data has 2 to the power of this bytes, and how many caches are behind each other; None without a model.
 pub fn shape() -> Option<(u32, u32, usize)> {
-    caches().map(|caches| {
+    MODEL.with(|caches| {
         let hierarchy = &caches.hierarchy;
         let levels = hierarchy.levels().len() - 1;
         (hierarchy.fetch_shift(), hierarchy.data_shift(), levels)
@@ -180,53 +145,27 @@ pub fn shape() -> Option<(u32, u32, usize)> {
 /// The processor waits besides for the bus of a device that it reads: so many ps. Does nothing without a model that charges for register
 /// reads.
 pub fn waited_for_bus(ps: u64) {
-    let Some(caches) = caches() else { return };
-    let charges = matches!(caches.phase, Phase::Running) && caches.hierarchy.charges_registers();
-    if let (true, Some(clock)) = (charges, &mut caches.clock) {
-        clock.charge(ps as i64);
-    }
+    MODEL.with(|caches| {
+        if caches.runs() && caches.hierarchy.charges_registers() {
+            caches.charge(ps as i64);
+        }
+    });
 }
 
 /// A device writes so many bytes to a physical address of the DUT's RAM.
 pub fn device_wrote(address: u64, bytes: u64) {
-    let Some(caches) = caches() else { return };
-    let first = address & !(Geometry::MIN_LINE_BYTES - 1);
-    for line in (first..address + bytes).step_by(Geometry::MIN_LINE_BYTES as usize) {
-        let mapped = DIRECT_MAP.wrapping_add(line) & ADDRESS_MASK;
-        caches.hierarchy.device_wrote(mapped);
-    }
+    MODEL.with(|caches| {
+        let first = address & !(Geometry::MIN_LINE_BYTES - 1);
+        for line in (first..address + bytes).step_by(Geometry::MIN_LINE_BYTES as usize) {
+            let mapped = DIRECT_MAP.wrapping_add(line) & ADDRESS_MASK;
+            caches.hierarchy.device_wrote(mapped);
+        }
+    });
 }
 
 /// A block was translated. Does nothing without a model.
 pub fn translated(translation: &Translation) {
-    let Some(caches) = caches() else { return };
-    let shift = caches.hierarchy.fetch_shift();
-    let after = translation.last(|address, code| address + code.len() as u64);
-    let start = translation.start();
-    let count = translation.instructions();
-    let key = (start, after, count);
-    let next = caches.blocks.len();
-    let number = *caches.numbers.entry(key).or_insert(next);
-    if number == next {
-        let addresses = (0..count).map(|index| translation.at(index, |address, _| address));
-        caches.instructions.push(addresses.collect());
-        caches.blocks.push(Block {
-            first_line: (start & ADDRESS_MASK) >> shift << shift,
-            lines: (((after - 1) >> shift).wrapping_sub(start >> shift) + 1) as u16,
-            count: count as u16,
-            expected: count as u16,
-            entry: caches.entries.contains(&start),
-        });
-    }
-    translation.on_execution(executed, number);
-    for index in 0..count {
-        let (address, switches) =
-            translation.at(index, |address, code| (address, loads_page_tables(code)));
-        translation.on_memory(index, accessed, address as usize);
-        if switches {
-            translation.before(index, switched, 0);
-        }
-    }
+    MODEL.with(|caches| caches.translated(translation));
 }
 
 impl Caches {
@@ -251,6 +190,79 @@ impl Caches {
             uncharged: 0,
             kinds: Kinds::default(),
         })
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        if let Phase::Searching(search) = &self.phase {
+            self.clock = Some(search.found(self.shift)?);
+        }
+        if let Some(clock) = &mut self.clock {
+            clock.reset();
+        }
+        if self.interrupts {
+            self.entries = interrupts::entries()?;
+        }
+        for ((start, _, _), number) in &self.numbers {
+            let block = &mut self.blocks[*number];
+            block.expected = block.count;
+            block.entry = self.entries.contains(start);
+        }
+        self.extra_charged_ps = 0;
+        self.current = NONE;
+        self.uncharged = 0;
+        self.hierarchy.clear();
+        self.phase = Phase::Running;
+        Ok(())
+    }
+
+    #[inline]
+    fn runs(&self) -> bool {
+        matches!(self.phase, Phase::Running)
+    }
+
+    fn charged(&self) -> i64 {
+        self.clock.as_ref().map_or(0, StallClock::charged)
+    }
+
+    fn counts(&self) -> Counts {
+        let charged_ps = self.charged() * self.ps_per_instruction() as i64;
+        Counts {
+            stall_ps: (charged_ps - self.extra_charged_ps).max(0) as u64,
+            charged_ps,
+            stalls_ps: self.hierarchy.stalls(),
+            caches: self.hierarchy.levels(),
+            tlbs: self.hierarchy.tlb_counts(),
+        }
+    }
+
+    fn translated(&mut self, translation: &Translation) {
+        let shift = self.hierarchy.fetch_shift();
+        let after = translation.last(|address, code| address + code.len() as u64);
+        let start = translation.start();
+        let count = translation.instructions();
+        let key = (start, after, count);
+        let next = self.blocks.len();
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            let addresses = (0..count).map(|index| translation.at(index, |address, _| address));
+            self.instructions.push(addresses.collect());
+            self.blocks.push(Block {
+                first_line: (start & ADDRESS_MASK) >> shift << shift,
+                lines: (((after - 1) >> shift).wrapping_sub(start >> shift) + 1) as u16,
+                count: count as u16,
+                expected: count as u16,
+                entry: self.entries.contains(&start),
+            });
+        }
+        translation.on_execution(executed, number);
+        for index in 0..count {
+            let (address, switches) =
+                translation.at(index, |address, code| (address, loads_page_tables(code)));
+            translation.on_memory(index, accessed, address as usize);
+            if switches {
+                translation.before(index, switched, 0);
+            }
+        }
     }
 
     fn ps_per_instruction(&self) -> u64 {
@@ -336,6 +348,14 @@ impl Caches {
         lines::accessed(address, writes, self.hierarchy.used());
     }
 
+    /// A block is about to be executed, but the model does not run.
+    #[cold]
+    fn look(&mut self, number: usize) {
+        if let Phase::Searching(search) = &mut self.phase {
+            search.look(self.blocks[number].count);
+        }
+    }
+
     /// A block is about to be executed.
     #[inline]
     fn execute(&mut self, number: usize) {
@@ -366,20 +386,13 @@ impl Caches {
 }
 
 unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
-    if let Some(caches) = running() {
-        caches.execute(number as usize);
-    } else {
-        look(number as usize);
-    }
-}
-
-/// A block is about to be executed, but the model does not run.
-#[cold]
-fn look(number: usize) {
-    let Some(caches) = caches() else { return };
-    if let Phase::Searching(search) = &mut caches.phase {
-        search.look(caches.blocks[number].count);
-    }
+    MODEL.with(|caches| {
+        if caches.runs() {
+            caches.execute(number as usize);
+        } else {
+            caches.look(number as usize);
+        }
+    });
 }
 
 /// Whether an instruction is a move to CR3 (Intel SDM, volume 2: MOV to control registers): another process's page tables.
@@ -390,9 +403,11 @@ fn loads_page_tables(code: &[u8]) -> bool {
 
 /// The page tables are about to be switched.
 unsafe extern "C" fn switched(_processor: c_uint, _: *mut c_void) {
-    if let Some(caches) = running() {
-        caches.hierarchy.switch();
-    }
+    MODEL.with(|caches| {
+        if caches.runs() {
+            caches.hierarchy.switch();
+        }
+    });
 }
 
 /// The local APIC's registers (Intel SDM, volume 3, 10.4.1): the processor does not leave its own chip for them.
@@ -405,12 +420,16 @@ unsafe extern "C" fn accessed(
     address: u64,
     instruction: *mut c_void,
 ) {
-    let Some(caches) = running() else { return };
-    if !caches.hierarchy.access_simply(address & ADDRESS_MASK) {
-        caches.accessed(info, address, instruction as u64);
-    } else if lines::counting() {
-        caches.count(info, address);
-    }
+    MODEL.with(|caches| {
+        if !caches.runs() {
+            return;
+        }
+        if !caches.hierarchy.access_simply(address & ADDRESS_MASK) {
+            caches.accessed(info, address, instruction as u64);
+        } else if lines::counting() {
+            caches.count(info, address);
+        }
+    });
 }
 
 #[cfg(test)]
@@ -418,13 +437,13 @@ mod tests {
     use super::*;
     use crate::memory_model::Stall;
 
-    fn caches(extra_ps: i64) -> Caches {
+    fn parameters(extra_ps: i64) -> Parameters {
         let cache = Geometry {
             bytes: 1024,
             ways: 2,
             line_bytes: 32,
         };
-        let parameters = Parameters {
+        Parameters {
             instructions: cache,
             data: cache,
             behind: Vec::new(),
@@ -435,8 +454,34 @@ mod tests {
             store_buffer: None,
             interrupt_ps: 9,
             instruction_ps: Some((1_000 + extra_ps) as u64),
-        };
-        Caches::new(&parameters, 1).unwrap_or_else(|why| panic!("{why}"))
+        }
+    }
+
+    fn caches(extra_ps: i64) -> Caches {
+        Caches::new(&parameters(extra_ps), 1).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// The only test of what QEMU's side has in common.
+    #[test]
+    fn what_asks_the_model_borrows_it_once() {
+        assert_eq!((counts().is_none(), charged(), shape()), (true, 0, None));
+        assert_eq!(install(&parameters(0), 1), Ok(()));
+        let counted = counts().unwrap_or_else(|| panic!("there is a model"));
+        assert_eq!((counted.charged_ps, counted.stall_ps), (0, 0));
+        assert_eq!(shape(), Some((5, 5, 1)));
+        assert!(!sees_device_writes());
+        device_wrote(0, 64);
+        waited_for_bus(1);
+        rewound();
+    }
+
+    #[test]
+    #[should_panic(expected = "already borrowed")]
+    fn two_cannot_change_the_model_at_a_time() {
+        let model = Model(RefCell::new(Some(caches(0))));
+        model.with(|outer| {
+            model.with(|inner| inner.begin_block(0, outer.blocks[0]));
+        });
     }
 
     /// Adds a block; its number.

@@ -194,7 +194,7 @@ impl Plugin {
         if let Some(request) = self.agent_request.take_if(expired) {
             let limit_ms = request.limit_ns / 1_000_000;
             self.say(&format!(
-                r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time"}}"#
+                r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time","kind":"silent"}}"#
             ));
         }
         if let Some(pause) = self

@@ -436,9 +436,11 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
     let Some(slot) = slots.get_mut(token as usize) else {
         return;
     };
-    if !running {
-        slot.save(bus);
-    } else if let Err(why) = slot.restore(bus) {
-        die(&format!("a card's state is damaged: {why}"));
+    if running {
+        let restored = slot.restore(bus);
+        restored.unwrap_or_else(|why| die(&format!("a card's state is damaged: {why}")));
+    } else {
+        let saved = slot.save(bus);
+        saved.unwrap_or_else(|why| die(&format!("a card's state cannot be saved: {why}")));
     }
 }

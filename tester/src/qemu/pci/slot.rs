@@ -76,8 +76,8 @@ impl Slot {
         }
     }
 
-    /// The machine stops: writes the state down.
-    pub fn save(&mut self, bus: &Bus) {
+    /// The machine stops: writes the state down, or says why it cannot.
+    pub fn save(&mut self, bus: &Bus) -> Result<(), String> {
         self.socket.stopped = true;
         let saved = Saved {
             bus: bus.clone(),
@@ -86,10 +86,9 @@ impl Slot {
             asserted: self.socket.asserted,
             raise_ns: self.socket.raise_ns,
             writes: self.socket.writes.clone(),
-            card: self.card.state(),
+            card: self.card.state()?,
         };
-        self.state
-            .save(&serde_json::to_vec(&saved).unwrap_or_default());
+        self.state.save(&saved)
     }
 
     /// The machine runs: takes on the state that was written down, or says why it cannot.

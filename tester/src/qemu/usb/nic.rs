@@ -333,8 +333,10 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
     let port = token as usize;
     with_port(port, |nic| {
         if !running {
-            nic.state
-                .save(&serde_json::to_vec(&nic.chip).unwrap_or_default());
+            let saved = nic.state.save(&nic.chip);
+            saved.unwrap_or_else(|why| {
+                die(&format!("usb-lan7800: its state cannot be saved: {why}"))
+            });
         } else if let Some(kept) = nic.state.saved() {
             match serde_json::from_slice(kept) {
                 Ok(chip) => nic.chip = chip,
