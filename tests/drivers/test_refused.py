@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from irqlab.config.testbed import TestbedConfig
+from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.setup import modules
 from irqlab.trials.testbed import Testbed
 
@@ -12,7 +12,7 @@ REFUSAL = "an 82557 cannot mask individual causes; use e100"
 
 
 def test_an_82557(kernel_spec: str | None) -> None:
-    testbed = Testbed.resolve(TestbedConfig(THEIRS, kernel=kernel_spec, nic="irqlab-82557"))
+    testbed = Testbed.resolve(TestbedConfig(THEIRS, kernel=kernel_spec, nic="irqlab-82557", dut=DutConfig(may_log=(REFUSAL,))))
     loaded = {module.name for module in testbed.modules}
     with testbed.open() as dut:
         dut.play_hosts(testbed.nic.line_rate_bps)

@@ -55,6 +55,8 @@ def test_a_driver_against_itself_differs_in_nothing(cli: Cli, tmp_path: Path) ->
     rows = [row for row in document["measured"]["results"] if row["method"] == "metrics"]
     members = len(rows) // 2
     assert members == 6
+    assert {row.pop("dut") for row in rows[:members]} == {0}
+    assert {row.pop("dut") for row in rows[members:]} == {1}
     assert json.dumps(rows[:members]) == json.dumps(rows[members:])
     assert all(value for value in rows[0]["summary"]["metrics"].values())
     assert rows[0]["summary"]["idle_ratio"] > 0.5

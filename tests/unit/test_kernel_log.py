@@ -23,6 +23,8 @@ SAID_OF_DRIVERS = {
 }
 """Problems, with the level at which the kernel says them."""
 IN_TREE = [
+    (4, "hrtimer: interrupt took 9412 ns"),
+    (4, "clocksource: Long readout interval, skipping watchdog check: cs_nsec: 6444175853 wd_nsec: 6444169710"),
     (3, "e100 0000:00:04.0: firmware: failed to load e100/d101m_ucode.bin (-2)"),
     (4, "e100 0000:00:04.0: Direct firmware load for e100/d101m_ucode.bin failed with error -2"),
     (6, "8139cp 0000:00:03.0 eth0: link up, 100Mbps, full-duplex, lpa 0x05E1"),
@@ -109,7 +111,6 @@ def test_each_pattern_has_a_reason_and_hides_no_problem() -> None:
 
 
 SLOW = [
-    "hrtimer: interrupt took 17034843 ns",
     "clocksource: timekeeping watchdog on CPU1",
     "xhci_hcd 0000:00:04.0: ERROR Transfer event TRB DMA ptr not part of current TD ep_index 2 comp_code 13",
     "xhci_hcd 0000:00:04.0: Looking for event-dma 000000003ec74a40 trb-start 000000003ec74a30",
