@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 from irqlab import Lab
 from irqlab.compare import revision
@@ -76,6 +77,7 @@ def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path)
     assert better.returncode == 0, better.stdout + better.stderr
 
 
+@pytest.mark.long
 def test_a_module_a_file_and_a_revision_give_the_same_verdict(cli: Cli, tmp_path: Path) -> None:
     """Also if the other side is slower, so that the loads are not the file's first ones."""
     module = revision.module("git:HEAD:irqmod_rtl8139cp", kernel.resolve())
