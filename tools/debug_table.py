@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes what `make test-debug` found (docs/debug-results.csv) into docs/kernels.md: a table, and the tests that failed."""
+"""Writes what `make test-debug` found (docs/results/debug.csv) into docs/use/kernels.md: a table, and the tests that failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import textwrap
 from irqlab.errors import IrqlabError
 from tools.pages import DOCS, Row, between, read_rows, write
 
-FOUND, PAGE = DOCS / "debug-results.csv", DOCS / "kernels.md"
+FOUND, PAGE = DOCS / "results/debug.csv", DOCS / "inside/debug-kernels.md"
 
 
 def cell(rows: list[Row]) -> str:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hunts races in our drivers with all their schemes, and in the kernel's, and keeps the results in docs/hunting.
+"""Hunts races in our drivers with all their schemes, and in the kernel's, and keeps the results in docs/results/hunts.csv.
 
     python -m tools.hunts                    # all hunts (about half an hour)
     python -m tools.hunts e100 arrivals ...  # those whose name has one of the words
     python -m tools.hunts --rest             # those of which nothing is kept
-    python -m tools.hunts --page             # hunts nothing: writes the tables of docs/hunting.md from what is kept
+    python -m tools.hunts --page             # hunts nothing: writes the tables of docs/use/hunting.md from what is kept
 
 Each hunt is one `irqlab hunt`. Its rows replace those kept of it before, so an interrupted run keeps what it has. Trials that
 are cached are not run again.
@@ -25,7 +25,7 @@ from irqlab import units
 from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, USB_RX_SCHEMES
 from tools.pages import DOCS, ROOT, between, git, read_rows, write, write_rows
 
-KEPT, PAGE = DOCS / "hunting/hunts.csv", DOCS / "hunting.md"
+KEPT, PAGE = DOCS / "results/hunts.csv", DOCS / "use/hunting.md"
 
 OURS = {"irqmod_i8255x": ("i82557b", "irqlab-82559"), "irqmod_rtl8139cp": ("rtl8139", "irqlab-8139cp")}
 KERNELS = {
@@ -132,7 +132,7 @@ def run(hunt: Hunt, commit: str) -> list[Row] | None:
 
 
 def rows(hunt: Hunt, commit: str, document: dict[str, Any]) -> Iterator[Row]:
-    """Of a document of `irqlab hunt` (docs/results.md)."""
+    """Of a document of `irqlab hunt` (docs/use/results.md)."""
     dut = document["environment"]["duts"][0]
     for result in document["measured"]["results"]:
         for sample in result["samples"]:
@@ -202,7 +202,7 @@ def table(lines: list[dict[str, str]]) -> str:
 
 
 def write_page() -> None:
-    """Replaces the table in docs/hunting.md."""
+    """Replaces the table in docs/use/hunting.md."""
     write(PAGE, between(PAGE.read_text(), "hunts", table(kept()), end="end of hunts"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is kept of a full run of a paper (docs/papers), what moved since, and the claims as a page (docs/papers.md).
+"""What is kept of a full run of a paper (docs/papers), what moved since, and the claims as a page (docs/papers/README.md).
 
 Of the document that `irqlab reproduce` writes, the findings and where they come from are kept, and the CSV files.
 """
@@ -40,7 +40,7 @@ class Kept:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], tables: Mapping[str, str], commit: str) -> Kept:
-        """Of a document of `irqlab reproduce` (docs/results.md), and the commit of irqlab that wrote it."""
+        """Of a document of `irqlab reproduce` (docs/use/results.md), and the commit of irqlab that wrote it."""
         duts = document["environment"]["duts"]
         content = {
             "paper": document["paper"],

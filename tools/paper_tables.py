@@ -16,6 +16,7 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from irqlab import units
 from irqlab.config import hardware
@@ -97,7 +98,7 @@ def transposed(found: Sequence[Row], by: str, lines: dict[str, Cell]) -> str:
 
 
 def spanos(kept: Kept) -> dict[str, str]:
-    """Those of docs/spanos2008.md; a set with the costs of the board, too, named `... (costs)`."""
+    """Those of docs/papers/spanos2008.md; a set with the costs of the board, too, named `... (costs)`."""
     found: dict[str, str] = {}
     for end, tail in (("", ""), ("_hardware", " (costs)")):
         first = kept(f"table1_throughput{end}")
@@ -252,7 +253,7 @@ TITLES = {"before": "8139cp (NAPI)", "after": "ours, timer 1 ms", "napi": "ours,
 
 
 def rtl8139cp(kept: Kept) -> dict[str, str]:
-    """Those of docs/rtl8139cp.md."""
+    """Those of docs/papers/rtl8139cp.md."""
     found: dict[str, str] = {}
 
     def title(row: Row) -> str:
@@ -353,7 +354,7 @@ def rtl8139cp(kept: Kept) -> dict[str, str]:
 
 
 def lan78xx(kept: Kept) -> dict[str, str]:
-    """Those of docs/lan78xx.md."""
+    """Those of docs/papers/lan78xx.md."""
 
     def cell(row: Row) -> str:
         lost = f", {number('loss_percent', 1)(row)} % lost" if float(row["loss_percent"] or 0) else ""
@@ -428,7 +429,7 @@ def lan78xx(kept: Kept) -> dict[str, str]:
 
 
 def mogul1997(kept: Kept) -> dict[str, str]:
-    """Those of docs/mogul1997.md."""
+    """Those of docs/papers/mogul1997.md."""
 
     def both_of(name: str) -> Cell:
         return both(number(name, 2), number(f"paper_{name}", 2))
@@ -476,7 +477,7 @@ def mogul1997(kept: Kept) -> dict[str, str]:
 
 
 def cost_model(_: Kept) -> dict[str, str]:
-    """Those of docs/cost-model.md, from the file that `irqlab calibrate` wrote."""
+    """Those of docs/use/cost-model.md, from the file that `irqlab calibrate` wrote."""
     board = hardware.load("mpc8250")
     fitted = board.fitted
 
@@ -533,9 +534,14 @@ def claims(kept: Kept) -> dict[str, str]:
     return found
 
 
+def page_of(name: str) -> Path:
+    """Where a document is."""
+    return DOCS / ("papers" if name in PAPERS else "use") / f"{name}.md"
+
+
 def write_page(name: str) -> None:
     """Writes the tables of a document, and its pictures. Raises IrqlabError if the page lacks a table."""
-    kept, page = of(name), DOCS / f"{name}.md"
+    kept, page = of(name), page_of(name)
     text = page.read_text()
     made = TABLES[name](kept) | (claims(kept) if name in PAPERS else {})
     for key in re.findall(r"<!-- table (.*?) -->", text):

@@ -32,9 +32,9 @@ from tools import pages, paper_tables
 from tools.kept import HOME, Kept, Took, moved, read, with_claims, with_times
 from tools.pages import DOCS, ROOT, git, read_rows, write_rows
 
-OUT, PAGE, TIMES = ROOT / "build/papers", DOCS / "papers.md", HOME / "times.csv"
+OUT, PAGE, TIMES = ROOT / "build/papers", HOME / "README.md", HOME / "times.csv"
 KEEP, TIMED = "keep", ("quick", "full")
-DOCUMENTS = ("docs/*.md", "docs/images", "docs/papers")
+DOCUMENTS = ("docs/**/*.md", "docs/images", "docs/papers")
 """What is written; no change of it makes another revision."""
 
 

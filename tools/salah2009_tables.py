@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tables and pictures of docs/salah2009.md, made of what is kept in docs/papers. tools.paper_tables writes them."""
+"""The tables and pictures of docs/papers/salah2009.md, made of what is kept in docs/papers. tools.paper_tables writes them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     python -m tools.speed after              # those of HEAD: what is not committed is not measured
     python -m tools.speed after rtl8139cp    # those whose name has the word; the names: .venv/bin/python -m tools.speed --list
     python -m tools.speed before --missing   # those of which no figures are kept
-    python -m tools.speed --page             # measures nothing: writes the tables of docs/drivers-speed.md from what is kept
+    python -m tools.speed --page             # measures nothing: writes the tables of docs/drivers/speed.md from what is kept
 
 The rows of a configuration replace those kept of it before. Trials that are cached are not run again.
 """
@@ -33,11 +33,11 @@ from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
 from tools.pages import DOCS, between, git, read_rows, write, write_rows
 
-KEPT, PAGE = DOCS / "drivers-speed/speed.csv", DOCS / "drivers-speed.md"
+KEPT, PAGE = DOCS / "results/speed.csv", DOCS / "drivers/speed.md"
 BEFORE = "a0daf8b"
 """The last commit before the engine's schemes became one file each (8fb3cf0)."""
 HALVES = ("before", "after")
-CACHES = DOCS / "drivers-speed/caches.json"
+CACHES = DOCS / "results/speed-caches.json"
 """As the MPC8250's, but a fill takes no time: the DUT executes the same as without them."""
 SHARE = 0.9
 """The load at which costs are compared, as a share of the throughput before."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures the cells of docs/validity.md, and writes its table.
+"""Measures the cells of docs/use/validity.md, and writes its table.
 
-    python -m tools.validity predict [SET ...]     # to docs/validity/predictions.json
+    python -m tools.validity predict [SET ...]     # to docs/results/validity/predictions.json
     python -m tools.validity predict c [SET ...]   # the machines' predictions only; so with a and b
-    python -m tools.validity compare               # the tables, from the predictions and docs/validity/published.json
-    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences, to docs/validity/experiments.json
+    python -m tools.validity compare               # the tables, from the predictions and docs/results/validity/published.json
+    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences, to docs/results/validity/experiments.json
 
-A prediction knows no published result. The first edition's (docs/validity/predictions-1.json) were committed before the published
-figures were, see docs/validity.md. `edition` in predictions.json says which sets' (c) are of the second edition.
+A prediction knows no published result. The first edition's (docs/results/validity/predictions-1.json) were committed before the published
+figures were, see docs/use/validity.md. `edition` in predictions.json says which sets' (c) are of the second edition.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from irqlab.trials.iperf import IperfTrial
 from irqlab.trials.testbed import Testbed
 from tools.pages import DOCS, ROOT
 
-FOLDER = DOCS / "validity"
+FOLDER = DOCS / "results/validity"
 PREDICTIONS = FOLDER / "predictions.json"
 FIRST = FOLDER / "predictions-1.json"
 PUBLISHED = FOLDER / "published.json"
@@ -144,7 +144,7 @@ def spanos_table3() -> Iterator[tuple[str, Any]]:
 
 
 def spanos_figure5() -> Iterator[tuple[str, Any]]:
-    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in docs/spanos2008.md."""
+    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in docs/papers/spanos2008.md."""
     for letter in wanted:
         machine = THREE[letter]()
         trial = partial(machine.forward, machine.testbed("irqmod_i8255x", scheme="ORIGINAL"), window_ns=200 * MS)
@@ -479,7 +479,7 @@ def _ratio(cells: dict[str, Any], prefix: str, field: str) -> float | None:
 
 
 def compare() -> None:
-    """Prints the tables of docs/validity.md."""
+    """Prints the tables of docs/use/validity.md."""
     cells, published = json.loads(PREDICTIONS.read_text()), json.loads(PUBLISHED.read_text())
     judged, first = _judged(cells, published), _judged(json.loads(FIRST.read_text()), published)
     for name, found in judged.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""docs/results.md says what the methods declare."""
+"""docs/use/results.md says what the methods declare."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tools.paper_tables import TABLES as PAGES
+from tools.paper_tables import page_of
+from tools.papers import PAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKED = re.compile(r"<!-- (table .*?|claims|times) -->\n(.*?)<!-- end(?: of \w+)? -->", re.S)
@@ -20,7 +22,7 @@ LEAST = 60
 
 def parts(docs: Path) -> Iterator[tuple[str, str]]:
     """What is written: each table of each document, each picture, each kept file."""
-    for page in sorted(docs.glob("*.md")):
+    for page in sorted(docs.rglob("*.md")):
         yield from ((f"{page.name}: {name}", text) for name, text in MARKED.findall(page.read_text()))
     for path in sorted([*docs.glob("images/*2008*.svg"), *docs.glob("papers/*/*.json")]):
         yield path.relative_to(docs).as_posix(), path.read_text()
@@ -31,8 +33,8 @@ def test_the_documents_are_of_what_is_kept(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     before = dict(parts(tmp_path / "docs"))
     assert len(before) >= LEAST
-    for page in (*PAGES, "papers"):
-        path = tmp_path / f"docs/{page}.md"
+    for page in (*map(page_of, PAGES), PAGE):
+        path = tmp_path / page.relative_to(ROOT)
         path.write_text(MARKED.sub(lambda found: found[0].replace(found[2], ""), path.read_text()))
     for picture in tmp_path.glob("docs/images/*2008*.svg"):
         picture.unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates docs/results.md's lists of fields of every method's samples and summary: `python -m irqlab.methods.documentation`.
+"""Generates docs/use/results.md's lists of fields of every method's samples and summary: `python -m irqlab.methods.documentation`.
 
 A field's description is the docstring below it in its class, or its column's title.
 """
@@ -21,7 +21,7 @@ from irqlab.methods import catalogue
 from irqlab.methods.method import Method, NoSummary
 from irqlab.present.columns import Col
 
-FILE = Path(__file__).parents[3] / "docs" / "results.md"
+FILE = Path(__file__).parents[3] / "docs/use/results.md"
 BEGIN = "<!-- Made from the methods' declarations: python -m irqlab.methods.documentation -->"
 END = "<!-- End of what is made. -->"
 WIDTH = 100

@@ -54,7 +54,7 @@ class Table(Generic[R]):
         return {one: tuple(rows) for one, rows in found.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `measured.tables` (docs/results.md)."""
+        """As it stands in `measured.tables` (docs/use/results.md)."""
         return {"title": self.title, **columns.to_json(self.row, self.rows)}
 
     def schema(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ TEST_MEMORY_MIB = 1024
 
 @dataclass(frozen=True)
 class LineProfile:
-    """What is to be found out about the lines of memory that a trial uses (docs/protocol.md, `profile`)."""
+    """What is to be found out about the lines of memory that a trial uses (docs/inside/protocol.md, `profile`)."""
 
     keep: list[tuple[int, int]]
     """Memory that is copied when the window closes: virtual addresses and bytes."""
@@ -253,7 +253,7 @@ class Testbed:
         return self.config.memory or COMMON
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError."""
+        """As `run`, and the profile of its window (docs/inside/protocol.md, `profile`). Raises IrqlabError."""
         result, profile = self._kept(trial, addresses, lines)
         assert profile is not None
         return result, profile

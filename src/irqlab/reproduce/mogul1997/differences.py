@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why claims differ: what docs/mogul1997.md adds to their verdicts. Each names an experiment, or says that there is none."""
+"""Why claims differ: what docs/papers/mogul1997.md adds to their verdicts. Each names an experiment, or says that there is none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why claims differ: what docs/rtl8139cp.md adds to their verdicts. Each names an experiment, or says that there is none."""
+"""Why claims differ: what docs/papers/rtl8139cp.md adds to their verdicts. Each names an experiment, or says that there is none."""
 
 from __future__ import annotations
 

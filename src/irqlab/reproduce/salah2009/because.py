@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why what was measured differs from the paper: the experiments, by the claim that they explain (docs/salah2009.md)."""
+"""Why what was measured differs from the paper: the experiments, by the claim that they explain (docs/papers/salah2009.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why claims differ: what docs/spanos2008.md adds to their verdicts. Each names an experiment, or says that there is none."""
+"""Why claims differ: what docs/papers/spanos2008.md adds to their verdicts. Each names an experiment, or says that there is none."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ WITH_COSTS = {
     ),
     "The constant part takes": _COMPLETION,
     "With 64-byte frames ORIGINAL collapses": _HANDLER,
-    "A byte takes": Because("differs", "the fit to table 1 is not the paper's own fit: [cost-model.md](cost-model.md#mpc8250)"),
+    "A byte takes": Because("differs", "the fit to table 1 is not the paper's own fit: [cost-model.md](../use/cost-model.md#mpc8250)"),
 }
 """With the costs of the board."""
