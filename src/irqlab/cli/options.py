@@ -176,7 +176,7 @@ SHARED: dict[str, Shared] = {
     "cost": _option(
         "--cost",
         str | None,
-        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/use/cost-model.md).",
+        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/use/costs.md).",
         None,
         _HARDWARE,
     ),

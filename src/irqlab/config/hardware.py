@@ -30,7 +30,7 @@ class Hardware:
     mips: int
     costs: Costs
     fitted: dict[str, Any] = field(default_factory=dict, hash=False)
-    """How the costs were fitted, and how far to trust them (docs/use/cost-model.md)."""
+    """How the costs were fitted, and how far to trust them (docs/use/costs.md)."""
     memory: Memory | None = None
     """None: the processor never waits for memory."""
 

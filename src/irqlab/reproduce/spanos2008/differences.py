@@ -70,6 +70,6 @@ WITH_COSTS = {
     ),
     "The constant part takes": _COMPLETION,
     "With 64-byte frames ORIGINAL collapses": _HANDLER,
-    "A byte takes": Because("differs", "the fit to table 1 is not the paper's own fit: [cost-model.md](../use/cost-model.md#mpc8250)"),
+    "A byte takes": Because("differs", "the fit to table 1 is not the paper's own fit: [costs.md](../use/costs.md#mpc8250)"),
 }
 """With the costs of the board."""
