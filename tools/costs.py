@@ -9,6 +9,7 @@ from irqlab import units
 from irqlab.config import hardware
 from tools.pages import Figures, table
 
+
 def share(value: float | None) -> str:
     """In per cent."""
     return units.NONE if value is None else f"{100 * value:.1f} %"
@@ -23,8 +24,8 @@ def figures() -> Iterator[Figures]:
         for name, ns in board.costs.nonzero().items()
     ]
     terms.append(("(both charged)", "", "", share(fitted["left_out_error"])))
-    columns = ("cost", "ns", "standard error", "left-out error of the fitted cells without it")
-    yield Figures("costs", fitted["command"], table(columns, terms))
+    without = "left-out error of the fitted cells without it"
+    yield Figures("costs", fitted["command"], table(("cost", "ns", "standard error", without), terms))
     columns = ("prediction", "numbers fitted", "fitted cells", "other sizes", "variant left out")
     errors = ("fitted", "sizes", "variants")
     skill = [(one["name"], str(one["numbers"]), *(share(one[name]) for name in errors)) for one in fitted["skill"]]

@@ -19,6 +19,8 @@ from irqlab import files, units
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.present import terminal
+from irqlab.present.tables import Table
+from irqlab.versions import history_report
 from tools import pictures as drawing
 from tools.pages import RESULTS, Figures, table
 
@@ -44,10 +46,14 @@ def printed(contents: Sequence[Document], name: str) -> str:
     method = catalogue.methods()[name]
     found = [row for row in catalogue.rows(contents) if row.data["method"] == name]
     first = next(one for one in method.printed(found, method.options()) if not isinstance(one, str))
-    out = Console(file=io.StringIO(), width=terminal.PLAIN_WIDTH, highlight=False)
-    terminal.show(terminal.rich_table(replace(first, caption="", note="")), out)
-    assert isinstance(out.file, io.StringIO)
-    lines = [line.rstrip() for line in out.file.getvalue().splitlines()]
+    return in_code(replace(first, caption="", note=""))
+
+
+def in_code(shown: Table) -> str:
+    """A table as the terminal has it, as a block of code."""
+    out = io.StringIO()
+    terminal.show(terminal.rich_table(shown), Console(file=out, width=terminal.PLAIN_WIDTH, highlight=False))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join(["```", *(line for line in lines if line), "```"]) + "\n"
 
 
@@ -67,7 +73,9 @@ def kpps(value: float) -> str:
 def memory(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """Of docs/use/memory-model.md: the six variants on a small cache, and how much of the gain instructions show."""
     rows = rows_of(contents, "throughput")
-    first = {size: next(row for row in rows if row["frame_bytes"] == size) for size in dict.fromkeys(r["frame_bytes"] for r in rows)}
+    first = {
+        size: next(row for row in rows if row["frame_bytes"] == size) for size in dict.fromkeys(r["frame_bytes"] for r in rows)
+    }
     lines = [
         (
             str(row["frame_bytes"]),
@@ -90,7 +98,13 @@ def waiting(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     by_driver: dict[str, list[dict[str, Any]]] = {}
     for row in rows_of(contents, "application"):
         by_driver.setdefault(row["driver"], []).append(row)
-    columns = ("way", "received at 20 / 40 / 80 kpps", "CPU left at 2 / 10 / 20, %", "round trip p99 at 2 / 10", "interrupts/s at 10 / 80")
+    columns = (
+        "way",
+        "received at 20 / 40 / 80 kpps",
+        "CPU left at 2 / 10 / 20, %",
+        "round trip p99 at 2 / 10",
+        "interrupts/s at 10 / 80",
+    )
     for driver, rows in by_driver.items():
         lines = []
         for row in rows:
@@ -145,6 +159,31 @@ def _transferred(sample: dict[str, Any]) -> str:
 
 
 RING_TEST = "TCP Tx"
+LARGEST = 12
+"""Objects shown of a profile with --memory."""
+
+
+def largest_objects(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """Of docs/use/cache-lines.md: the objects with most lines."""
+    (row,) = rows_of(contents, "profile")
+    cells = [
+        (one["object"], f"{one['lines']:.1f}", f"{one['misses'][0]:.1f}") for one in row["summary"]["memory"]["objects"][:LARGEST]
+    ]
+    yield "lines", table(("object", "lines/frame", "L1D misses/frame"), cells)
+
+
+def without_functions(row: dict[str, Any]) -> None:
+    """Leaves out what a profile says of functions."""
+    row["samples"] = []
+    memory = row["summary"]["memory"]
+    row["summary"] |= {"stacks": [], "io": [], "by_owner": {}, "by_context": {}}
+    memory |= {"functions": [], "fields": [], "objects": memory["objects"][:LARGEST]}
+
+
+def history(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """Of docs/use/history.md: throughput, and instructions per frame, on each kernel."""
+    for one, name in zip(history_report.tables(contents[0]), ("history", "history, instructions"), strict=False):
+        yield name, in_code(one)
 
 
 @dataclass(frozen=True)
@@ -155,14 +194,17 @@ class Source:
     pictures: Callable[[Sequence[Document]], dict[Path, str]] = lambda contents: {}  # noqa: ARG005
     cut: Callable[[dict[str, Any]], None] = lambda row: None  # noqa: ARG005
     """Leaves out of a row what no figure needs."""
+    read: Callable[[Path], Document] = catalogue.read
 
 
 SOURCES = {
     "demo": Source(demo, lambda contents: drawing.demo(contents[0])),
     "memory-model": Source(memory),
     "waiting": Source(waiting),
-    "ring": Source(ring),
+    "ring": Source(ring, lambda contents: drawing.ring("ring", RING_TEST, contents[:1])),
     "iperf": Source(iperf),
+    "history": Source(history, lambda contents: drawing.history(contents[0]), read=history_report.read),
+    "lines": Source(largest_objects, cut=without_functions),
 }
 
 
@@ -176,12 +218,13 @@ def reduced(content: Document, cut: Callable[[dict[str, Any]], None]) -> Documen
     words = content["command"]
     skipped = {at + offset for at, word in enumerate(words) if word in NOT_KEPT for offset in (0, 1)}
     content = content | {"command": [word for at, word in enumerate(words) if at not in skipped]}
-    for row in content["measured"]["results"]:
+    for row in content.get("measured", {}).get("results", []):
         best = row["total_throughput_pps"]
         row["trials"] = [one for one in row["trials"] if row["method"] == "throughput" and one["offered_pps"] == best]
         cut(row)
     for dut in content["environment"]["duts"]:
-        dut["guest"]["packages"] = {}
+        if "guest" in dut:
+            dut["guest"]["packages"] = {}
     return content
 
 
@@ -198,7 +241,7 @@ def keep(name: str, paths: Sequence[Path]) -> None:
     """Replaces what is kept of a name by these documents. Raises IrqlabError."""
     if name not in SOURCES:
         raise IrqlabError(f"there are no documents {name}; there are {', '.join(SOURCES)}")
-    contents = [reduced(catalogue.read(path), SOURCES[name].cut) for path in paths]
+    contents = [reduced(SOURCES[name].read(path), SOURCES[name].cut) for path in paths]
     files.write_atomically(file_of(name), (json.dumps(contents, indent=1) + "\n").encode())
 
 
@@ -233,11 +276,11 @@ def moved(name: str, path: Path) -> list[str]:
 
     The error says so if the document is of another kernel, QEMU or speed, with which figures may differ.
     """
-    kept, new = read(file_of(name)), [reduced(catalogue.read(path), SOURCES[name].cut)]
+    kept, new = read(file_of(name)), [reduced(SOURCES[name].read(path), SOURCES[name].cut)]
     for theirs, ours in zip(*(one[0]["environment"]["duts"] for one in (kept, new)), strict=True):
         for what in CIRCUMSTANCES:
             if theirs[what] != ours[what]:
-                raise OtherCircumstances(f"{what}: {ours[what]}; kept: {theirs[what]}")
+                raise OtherCircumstancesError(f"{what}: {ours[what]}; kept: {theirs[what]}")
     pairs = zip(made(name, kept), made(name, new), strict=True)
     return [
         f"{old.name}:\n  kept: {a}\n  measured: {b}"
@@ -247,5 +290,5 @@ def moved(name: str, path: Path) -> list[str]:
     ]
 
 
-class OtherCircumstances(IrqlabError):
+class OtherCircumstancesError(IrqlabError):
     """Figures that cannot be compared."""

@@ -56,7 +56,7 @@ def same(name: str, path: Path) -> int:
     """Compares a new document with what is kept; returns 1 if its figures differ."""
     try:
         found = documents.moved(name, path)
-    except documents.OtherCircumstances as error:
+    except documents.OtherCircumstancesError as error:
         print(f"figures: {name}: not compared: {error}")
         return 0
     print(*found, sep="\n", end="\n" if found else "")

@@ -73,6 +73,8 @@ def wrong(every: Iterable[Figures], root: Path = ROOT) -> Iterator[str]:
             one = found.get(mark["name"])
             if one is None:
                 yield f"{where}:{line}: no figures {mark['name']} are kept"
+            elif not one.text.endswith("\n") and text[: mark.start()].endswith("\n"):
+                yield f"{where}:{line}: a line that begins with a comment is not Markdown: begin it with a word"
             elif mark[0] != one.marked:
                 yield f"{where}:{_difference(line, mark[0], one)}"
     yield from (f"figures {name} are on no page" for name in found.keys() - used)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures the papers anew; says what moved since the run that is kept in docs/papers, keeps the new one, writes the pages (tools.figures).
+"""Measures the papers anew; says what moved since the run that is kept in docs/papers, keeps the new one, writes the pages.
 
     python -m tools.papers                     # all papers, and how long they take
     python -m tools.papers spanos2008 ...      # these papers

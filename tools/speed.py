@@ -211,7 +211,9 @@ def figures() -> Iterator[Figures]:
         [words(schemes), *(cell for driver, nics in PCI.items() for cell in of.get((driver, nics[0], schemes), none))]
         for schemes in SCHEMES
     ]
-    lines.append(["e100, 8139cp", *(cell for driver, nics in PCI.items() for cell in of.get((THEIRS[driver], nics[0], ""), none))])
+    lines.append(
+        ["e100, 8139cp", *(cell for driver, nics in PCI.items() for cell in of.get((THEIRS[driver], nics[0], ""), none))]
+    )
     columns = ("schemes", *(f"{chip}: {head}" for chip in ("8255x", "C+") for head in heads))
     yield Figures("speed", "python -m tools.speed", table(columns, lines))
     usb = "irqmod_lan78xx"

@@ -3,10 +3,10 @@
 
     python -m tools.validity predict [SET ...]     # to docs/results/validity/predictions.json
     python -m tools.validity predict c [SET ...]   # the machines' predictions only; so with a and b
-    python -m tools.validity compare               # all cells, from the predictions and docs/results/validity/published.json
-    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences, to docs/results/validity/experiments.json
+    python -m tools.validity compare               # all cells, beside the published figures
+    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences
 
-A prediction knows no published result.
+What was predicted, published and tried is in docs/results/validity. A prediction knows no published result.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def spanos_table3() -> Iterator[tuple[str, Any]]:
 
 
 def spanos_figure5() -> Iterator[tuple[str, Any]]:
-    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in docs/papers/spanos2008.md."""
+    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in the paper's page."""
     for letter in wanted:
         machine = THREE[letter]()
         trial = partial(machine.forward, machine.testbed("irqmod_i8255x", scheme="ORIGINAL"), window_ns=200 * MS)

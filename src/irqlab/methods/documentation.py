@@ -45,9 +45,9 @@ def _method(method: Method, described: dict[Any, str]) -> str:
     if (same := described.setdefault(method.sample, method.name)) != method.name:
         parts.append(f"\nSamples are as for `{same}`.")
     else:
-        parts += ["\nA sample has\n", *_fields(method.sample)]
+        parts.append("\n" + _wrapped(f"A sample has {'; '.join(_fields(method.sample))}."))
     if method.summary is not NoSummary:
-        parts += ["\nThe summary has\n", *_fields(method.summary)]
+        parts.append("\n" + _wrapped(f"The summary has {'; '.join(_fields(method.summary))}."))
     if method.details:
         parts.append("\n" + _wrapped(method.details))
     return "\n".join(parts) + "\n"
@@ -59,11 +59,11 @@ def _fields(kind: type) -> Iterator[str]:
     for name, hint in hints.items():
         text = texts.get(name) or _of_column(hint)
         names = "".join(f" `{{{', '.join(inner)}}}`" for part in _parts(hint) if (inner := _names(part)))
-        yield _wrapped(f"- `{name}`{names}{f': {_plain(text)}' if text else ''}", "  ")
+        yield f"`{name}`{names}{f': {_plain(text)}' if text else ''}"
 
 
 def _plain(text: str) -> str:
-    """A description as a list item: starts in lower case, no full stop, null for None."""
+    """A description within a sentence: starts in lower case, no full stop, null for None."""
     text = text.replace("None", "null").removesuffix(".")
     return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
@@ -102,8 +102,8 @@ def _texts(kind: type) -> dict[str, str]:
     return found
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 if __name__ == "__main__":
