@@ -276,6 +276,9 @@ def write_page() -> None:
 
 def main(words: list[str]) -> int:
     """Returns the exit code."""
+    if words in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
     if words == ["--list"]:
         print(*(cell.name for cell in cells()), sep="\n")
         return 0
