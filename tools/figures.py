@@ -70,6 +70,8 @@ def main(words: Sequence[str]) -> int:
     match words:
         case []:
             write()
+        case ["-h" | "--help"]:
+            print(__doc__)
         case ["--check"]:
             found = list(check())
             print(*found, sep="\n", end="\n" if found else "")

@@ -224,6 +224,9 @@ def figures() -> Iterator[Figures]:
 
 def main(asked: list[str]) -> int:
     """Returns the exit code."""
+    if asked in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
     if asked == ["--list"]:
         print(*(cell.name for cell in cells()), sep="\n")
         return 0

@@ -490,4 +490,4 @@ if __name__ == "__main__":
         compare()
     else:
         print(__doc__, "\nSets:", ", ".join(SETS), "\nExperiments:", ", ".join(EXPERIMENTS))
-        sys.exit(0 if command == "help" else 2)
+        sys.exit(0 if command in ("help", "-h", "--help") else 2)

@@ -115,7 +115,7 @@ def method(
     """The method run for each member of each side and frame size: the throughput search, then the same loads on both sides.
 
     `count`: of sides that are measured. `kept`: rows of a side that is known already. `alone`: there is no other side yet, so
-    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics; `memory` of first members.
+    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics.
     """
     meetings = {size: _Meeting(count) for size in sizes}
 
@@ -132,7 +132,7 @@ def method(
                 meeting.tell(side, throughput.rate_per_direction(known))
             else:
                 known = throughput.run(runner, throughput.near(workload, meeting.of(side)))
-            found = [costs.run(runner, workload, known, base, profiled, memory=memory and first) for base in bases(workload)]
+            found = [costs.run(runner, workload, known, base, profiled, memory=memory) for base in bases(workload)]
         except BaseException:
             meeting.abort()
             raise
@@ -146,7 +146,9 @@ def method(
 
 def _without_stacks(summary: costs.Summary) -> costs.Summary:
     """A summary with instructions by function alone, which is what the profiles of further members are for."""
-    return summary if summary.profile is None else replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET))
+    if summary.profile is None:
+        return summary
+    return replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET, memory=UNSET))
 
 
 def _known(kept: Sequence[verdict.Row], workload: Workload, base_pps: float) -> float:
