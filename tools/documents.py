@@ -72,7 +72,7 @@ def kpps(value: float) -> str:
 
 def memory(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """Of docs/use/memory-model.md: the six variants on a small cache, and how much of the gain instructions show."""
-    rows = rows_of(contents, "throughput")
+    rows = sorted(rows_of(contents, "throughput"), key=lambda row: int(row["frame_bytes"]))
     first = {
         size: next(row for row in rows if row["frame_bytes"] == size) for size in dict.fromkeys(r["frame_bytes"] for r in rows)
     }
@@ -129,16 +129,23 @@ def _waited(at: dict[float, dict[str, Any]]) -> list[str]:
 
 
 def ring(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """Of docs/use/transmit-ring.md."""
+    """Of docs/use/transmit-ring.md: while the DUT sends by TCP."""
     lines = []
     for row in rows_of(contents, "ring"):
-        for sample in row["samples"]:
+        for sample in (sample for sample in row["samples"] if sample["name"] == RING_TEST):
             name = f"{row['driver'].removeprefix('irqmod_')} {row['tx_scheme'] or ''}".strip()
             cells = (f"{sample['mean']:.1f}", str(sample["most"]), f"{100 * sample['full_ratio']:.1f} %")
-            lines.append((f"{name}, {sample['ring']}", sample["name"], *cells, units.whole(sample["interrupts_per_s"])))
-    lines.sort(key=lambda line: line[1] != RING_TEST)
-    yield "ring", table(("driver, ring", "test", "mean", "most", "full", "interrupts/s"), lines, 2)
+            lines.append((f"{name}, {sample['ring']}", *cells, units.whole(sample["interrupts_per_s"])))
+    yield "ring", table(("driver, ring", "mean", "most", "full", "interrupts/s"), lines)
     yield "ring conditions", conditions(contents[0])
+
+
+def without_hidden(row: dict[str, Any]) -> None:
+    """Leaves out what is recorded over time and not drawn."""
+    row["samples"] = [sample for sample in row["samples"] if sample["name"] == RING_TEST]
+    if row["driver"] != RING_DRIVER:
+        for sample in row["samples"]:
+            sample["shown"] = []
 
 
 def iperf(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
@@ -159,6 +166,8 @@ def _transferred(sample: dict[str, Any]) -> str:
 
 
 RING_TEST = "TCP Tx"
+RING_DRIVER = "irqmod_rtl8139cp"
+"""Whose ring is drawn over time."""
 LARGEST = 12
 """Objects shown of a profile with --memory."""
 
@@ -197,11 +206,11 @@ class Source:
     read: Callable[[Path], Document] = catalogue.read
 
 
-SOURCES = {
+SOURCES: dict[str, Source] = {
     "demo": Source(demo, lambda contents: drawing.demo(contents[0])),
     "memory-model": Source(memory),
     "waiting": Source(waiting),
-    "ring": Source(ring, lambda contents: drawing.ring("ring", RING_TEST, contents[:1])),
+    "ring": Source(ring, lambda contents: drawing.ring("ring", RING_TEST, contents[:1]), without_hidden),
     "iperf": Source(iperf),
     "history": Source(history, lambda contents: drawing.history(contents[0]), read=history_report.read),
     "lines": Source(largest_objects, cut=without_functions),
@@ -246,9 +255,12 @@ def keep(name: str, paths: Sequence[Path]) -> None:
 
 
 def made(name: str, contents: Sequence[Document]) -> list[Figures]:
-    """The figures of a name."""
-    command = "; ".join(" ".join(content["command"]) for content in contents)
-    return [Figures(one, command, text) for one, text in SOURCES[name].texts(contents)]
+    """The figures of a name. Words within a line name the first command only."""
+    commands = [" ".join(content["command"]) for content in contents]
+    return [
+        Figures(one, "; ".join(commands) if text.endswith("\n") else commands[0], text)
+        for one, text in SOURCES[name].texts(contents)
+    ]
 
 
 def figures() -> Iterator[Figures]:

@@ -41,11 +41,11 @@ def written(text: str) -> str:
 
 
 def _method(method: Method, described: dict[Any, str]) -> str:
-    parts = [f"### `{method.name}`\n", _wrapped(method.help)]
     if (same := described.setdefault(method.sample, method.name)) != method.name:
-        parts.append(f"\nSamples are as for `{same}`.")
+        sample = f"Samples are as for `{same}`."
     else:
-        parts.append("\n" + _wrapped(f"A sample has {'; '.join(_fields(method.sample))}."))
+        sample = f"A sample has {'; '.join(_fields(method.sample))}."
+    parts = [f"### `{method.name}`\n", _wrapped(f"{method.help} {sample}")]
     if method.summary is not NoSummary:
         parts.append("\n" + _wrapped(f"The summary has {'; '.join(_fields(method.summary))}."))
     if method.details:
