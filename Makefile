@@ -58,11 +58,12 @@ mutants: setup ## mutate what computes results, in Python and Rust; fails if the
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
 	@failed=0; scripts/mutants-python || failed=1; $(BIN)/python -m tools.mutants_rust || failed=1; exit $$failed
 
-lint: setup ## check style and types of Python, Rust and shell; drivers: checkpatch, and W=1 and sparse for three kernels
+lint: setup ## check style and types of Python, Rust and shell, and figures in documents; drivers: checkpatch, and W=1 and sparse for three kernels
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.figures --check
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/python -m irqlab.setup.checkpatch
