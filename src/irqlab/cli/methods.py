@@ -12,17 +12,15 @@ from typing import Any
 import typer
 
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_outputs, guarded, leave, save, show, show_answers
+from irqlab.cli.output import check_outputs, leave, save, show, show_answers
 from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.runner.measure import measure
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands, in the order of the methods."""
-    for method in catalogue.methods().values():
-        if method.run is not None:
-            app.command(method.name, help=method.help)(guarded(command(method)))
+def of(name: str) -> Callable[..., None]:
+    """The command of a method."""
+    return command(catalogue.methods()[name])
 
 
 def command(method: Method) -> Callable[..., None]:
@@ -53,9 +51,10 @@ def command(method: Method) -> Callable[..., None]:
         if method.failed(rows):
             raise typer.Exit(1)
 
+    request, *rest = (p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")
     measured.__name__ = method.name
     measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*own_options(method), *(p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")]
+        [request, *own_options(method), *rest]
     )
     return opt.asks(*method.shared, *opt.ENSEMBLE, **method.fixed)(measured)
 

@@ -536,8 +536,7 @@ METHOD = Method(
     name="hunt",
     place=57,
     title="Race hunt",
-    help="Trigger an event after every single instruction that a frame causes: another frame, a change, an interrupt without "
-    "cause, a failed allocation. Exit code 1: something was found.",
+    help="Is the driver racy? Another event comes before each instruction that a frame causes. Exit code 1: it is.",
     intro="A frame finds the device under test idle; an event happens a little later, at another instant each time. All instants "
     "at which the device executes are tried. Each frame has to come out once, in order, and within the bound of the latency "
     "of a frame that comes alone; packets have to be freed, and after a change frames have to pass.",
@@ -547,6 +546,7 @@ METHOD = Method(
         "Race hunt", Sample, note="Missed: instants at which something went wrong. Held: late behind work, which is no miss"
     ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
+    panel="To begin with",
     options=Options,
     shared=(*DUT, *SCHEMES, "size", *RUN),
     plots=_plots,
