@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_outputs, leave, save, show, show_answers
+from irqlab.cli.output import check_directory, check_outputs, leave, save, show, show_answers
 from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.runner.measure import measure
@@ -28,9 +28,18 @@ def command(method: Method) -> Callable[..., None]:
     run = method.run
     assert run is not None
 
-    def measured(*, request: opt.Request, json_file: opt.JsonFile = None, report_file: opt.ReportFile = None, **own: Any) -> None:
+    def measured(
+        *,
+        request: opt.Request,
+        json_file: opt.JsonFile = None,
+        report_file: opt.ReportFile = None,
+        plots_directory: opt.PlotsDirectory = None,
+        **own: Any,
+    ) -> None:
         options = method.options(**own)
         check_outputs(json_file, report_file, *method.outputs(options))
+        if plots_directory is not None:
+            check_directory(plots_directory)
         if (sizes := method.sizes(options)) is not None:
             request = replace(request, sizes=sizes)
         outcome = measure(
@@ -42,7 +51,7 @@ def command(method: Method) -> Callable[..., None]:
             method.name,
             [request.ensemble] * len(request.testbeds),
         )
-        save(outcome, json_file, report_file)
+        save(outcome, json_file, report_file, plots_directory)
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
         show_answers(rows)

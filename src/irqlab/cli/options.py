@@ -35,6 +35,7 @@ __all__ = [
     "SHARED",
     "TRIAL",
     "JsonFile",
+    "PlotsDirectory",
     "ReportFile",
     "Request",
     "Shared",
@@ -250,7 +251,9 @@ SHARED: dict[str, Shared] = {
 
 def option_names() -> frozenset[str]:
     """The names of the shared options, and of those for files that many commands write, without the dashes."""
-    declared = (hint.__metadata__[0] for hint in (*(shared.hint for shared in SHARED.values()), JsonFile, ReportFile))
+    declared = (
+        hint.__metadata__[0] for hint in (*(shared.hint for shared in SHARED.values()), JsonFile, ReportFile, PlotsDirectory)
+    )
     words = (word for one in declared for word in (one.default, *(one.param_decls or ())))
     return frozenset(word.removeprefix("--") for word in words if isinstance(word, str))
 
@@ -264,6 +267,13 @@ _WITH = {"kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional":
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.", rich_help_panel=_RESULTS)]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.", rich_help_panel=_RESULTS)
+]
+
+PlotsDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--plots", help="Write each plot as SVG and PNG, and the figures as CSV, to this directory.", rich_help_panel=_RESULTS
+    ),
 ]
 
 

@@ -10,14 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
+from irqlab.cli import options as opt
 from irqlab.cli.compare import FailOn
-from irqlab.cli.output import check_outputs
+from irqlab.cli.output import check_directory, check_outputs
 from irqlab.compare import export as exporting
 from irqlab.compare import verdict
 from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
 from irqlab.methods import catalogue
-from irqlab.report import write_html
+from irqlab.report import plots, write_html
 
 HTML = "html"
 _FORMATS = (HTML, *exporting.FORMATS)
@@ -54,6 +55,7 @@ def command(
     output: Output = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
+    plots_directory: opt.PlotsDirectory = None,
     schema_: Schema = False,
 ) -> None:
     """Writes results in another form."""
@@ -61,6 +63,10 @@ def command(
         schema()
     elif not files:
         raise IrqlabError("report: give files that were written with --json, or --schema")
+    elif plots_directory is not None:
+        check_directory(plots_directory)
+        written = plots.write([catalogue.read(file) for file in files], plots_directory)
+        print(f"{len(written)} files in {plots_directory}")
     elif method is None and format_ in (None, HTML):
         output = output or Path("report.html")
         check_outputs(output)
