@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import ROOT
 from tools.paper_tables import TABLES as PAGES
 
-ROOT = Path(__file__).resolve().parents[2]
 MARKED = re.compile(r"<!-- (table .*?|claims|times) -->\n(.*?)<!-- end(?: of \w+)? -->", re.S)
 LEAST = 60
 """Tables, pictures and kept files; fewer: they were not found."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,9 @@ from irqlab.reproduce import PAPERS, find
 from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of
 from irqlab.reproduce.spanos2008 import because, differences
 from irqlab.reproduce.spanos2008.findings import HARDWARE_CLAIMS
+from tests import ROOT
 from tests.unit.paper_tables import MADE_UP, spanos
 
-ROOT = Path(__file__).resolve().parents[2]
 EVERY = [
     (paper, claim)
     for paper in PAPERS

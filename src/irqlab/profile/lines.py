@@ -21,6 +21,7 @@ from irqlab.files import write_atomically
 from irqlab.profile import dwarf
 from irqlab.profile.btf import Btf, end_of_text, section
 from irqlab.profile.guest_memory import GuestMemory
+from irqlab.profile.kallsyms import of_types
 from irqlab.profile.kernel_layout import VMEMMAP, Area, Known, Variable
 from irqlab.profile.kernel_objects import Objects, Place
 from irqlab.profile.symbols import Symbols
@@ -33,7 +34,8 @@ from irqlab.trials.testbed import LineProfile, Testbed
 
 PAGE_DESCRIPTOR = 64
 """Bytes of a struct page (include/linux/mm_types.h)."""
-DATA_SYMBOLS = ("grep", "-i", " [abdrvw] ", "/proc/kallsyms")
+DATA = "abdrvw"
+"""Types of symbols in /proc/kallsyms."""
 MOST_USERS = 8
 """Functions named for a field."""
 
@@ -147,8 +149,8 @@ def known_of(testbed: Testbed, symbols: Symbols) -> Known:
         try:
             text, areas = json.loads(kept.read_text())
         except (OSError, json.JSONDecodeError):
-            with testbed.open() as dut:
-                text = dut.run(*DATA_SYMBOLS)
+            with testbed.open(pooled=True) as dut:
+                text = of_types(dut, DATA)
                 dut.sysctl("kernel.kptr_restrict", "1")  # with 0, addresses are hashed
                 areas = dut.read("/proc/vmallocinfo")["/proc/vmallocinfo"] or ""
             write_atomically(kept, json.dumps([text, areas]).encode())
