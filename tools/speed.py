@@ -157,7 +157,7 @@ def measure(runner: TrialRunner, half: str, commit: str, cell: Cell, before: Row
     workload = Workload(bidirectional=True)
     guess = before.throughput_pps / 2 if before else None
     found: MethodResult = throughput.run(runner, replace(workload, expected_pps=guess))
-    bed, caches = runner.testbed, hardware.load(str(CACHES)).memory
+    bed, caches = runner.bench.lab(), hardware.load(str(CACHES)).memory
     assert caches is not None
     watched = TrialRunner(
         replace(bed, config=replace(bed.config, memory=caches), machine=replace(bed.machine, memory=caches.arguments())),

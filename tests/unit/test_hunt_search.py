@@ -78,7 +78,7 @@ def test_the_instants_are_those_at_which_the_dut_executes_and_those_a_frame_earl
 def test_a_slower_processor_takes_longer_for_an_instruction():
     runner, testbed = runner_of(answers())
     assert step_of(runner, Options(step=3)) == 12
-    testbed.machine.mips = 1_000
+    testbed.config = replace(testbed.config, mips=1_000)
     assert step_of(runner, Options(step=3)) == 3
 
 

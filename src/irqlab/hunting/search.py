@@ -76,7 +76,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         judged, findings = fail_calls(runner, case, calls, limits)
         return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:
-        judged, findings, planned = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
+        judged, findings, planned = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.bench.lab()))
         return Hunted(limits, (), 1, judged, findings, planned=planned)
     step_ns = step_of(runner, options)
     spans = _spans(case, alone, options, step_ns, limits)
@@ -133,7 +133,7 @@ def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int,
 
 def step_of(runner: TrialRunner, options: Options) -> int:
     """The step that was asked for, in ns."""
-    return options.step << SHIFT_OF_MIPS[runner.testbed.machine.mips]
+    return options.step << SHIFT_OF_MIPS[runner.bench.config.mips]
 
 
 def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, HuntResult]:
@@ -156,7 +156,7 @@ def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits,
 
 def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) -> int:
     """Until when a packet has to be freed: tx-usecs, if the driver knows that; otherwise what it takes alone; and the bound."""
-    schemes = runner.testbed.prepared.facts["running"]["schemes"]
+    schemes = runner.bench.lab().prepared.facts["running"]["schemes"]
     usual_ns = round(schemes["tx_usecs"] * 1e3) if schemes and schemes["tx_usecs"] else max(freed, default=0)
     return usual_ns + round(options.bound * 1e3)
 

@@ -147,7 +147,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     seen = 0
     pcs: set[int] = set()
     interrupted = False
-    for case in cases(runner.testbed, one, options):
+    for case in cases(runner.bench.lab(), one, options):
         if options.at is None:
             try:
                 hunted = hunt(runner, case, options)
@@ -184,7 +184,9 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         held=sum(sample.held or 0 for sample in result.samples),
         interrupted=interrupted,
         replayed=None if options.at is None else seen,
-        testbed=config_of(runner.testbed) if any(one.replay for sample in result.samples for one in _shown(sample)) else None,
+        testbed=config_of(runner.bench.config)
+        if any(one.replay for sample in result.samples for one in _shown(sample))
+        else None,
         driver_instructions=instructions if covered else None,
         tried_instructions=tried if covered else None,
         coverage=covered,
@@ -201,17 +203,17 @@ def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
     """The same with two processors. Raises IrqlabError."""
     if options.kinds != (PROCESSORS,):
         raise IrqlabError(f"--what {PROCESSORS}: it needs a DUT of its own, so nothing else can be hunted with it")
-    config = runner.testbed.config
+    config = runner.bench.config
     if config.functional or config.cpus > 1 or config.memory:
         raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
-    if runner.testbed.machine.qemu.version[0] != QEMU:
-        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {runner.testbed.machine.qemu.version_text}")
-    return replace(runner, testbed=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
+    if (qemu := runner.bench.lab().machine.qemu).version[0] != QEMU:
+        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {qemu.version_text}")
+    return replace(runner, bench=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
 
 
 def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:
     try:
-        return coverage_of(runner.testbed, pcs)
+        return coverage_of(runner.bench.lab(), pcs)
     except IrqlabError as error:
         runner.progress(f"no coverage: {error}")
         return ()
@@ -229,7 +231,7 @@ def _explained(runner: TrialRunner, hunted: Hunted, traces: int) -> Hunted:
 def _placed(runner: TrialRunner, findings: Sequence[Finding]) -> list[Finding]:
     """With the places where the processor was."""
     try:
-        found = places_of(runner.testbed, {one.pc for one in findings if one.pc}) if any(one.pc for one in findings) else {}
+        found = places_of(runner.bench.lab(), {one.pc for one in findings if one.pc}) if any(one.pc for one in findings) else {}
     except IrqlabError as error:
         runner.progress(f"where the processor was is not known: {error}")
         found = {}
@@ -244,7 +246,7 @@ def _traced(runner: TrialRunner, findings: Sequence[Finding], limits: Limits, mo
             runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
             most -= 1
             try:
-                trace = trace_of(runner.testbed, finding.replay, limits.alone_ns, finding.worst_ns)
+                trace = trace_of(runner.bench.lab(), finding.replay, limits.alone_ns, finding.worst_ns)
             except IrqlabError as error:
                 runner.progress(f"no trace: {error}")
             else:

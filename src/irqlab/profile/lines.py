@@ -30,7 +30,8 @@ from irqlab.setup import paths
 from irqlab.setup.drivers import DEBUG
 from irqlab.setup.modules import Module
 from irqlab.trials.fingerprint import code_fingerprint
-from irqlab.trials.testbed import LineProfile, Testbed
+from irqlab.trials.initial import LineProfile
+from irqlab.trials.testbed import Testbed
 
 PAGE_DESCRIPTOR = 64
 """Bytes of a struct page (include/linux/mm_types.h)."""
