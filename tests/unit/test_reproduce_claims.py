@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from irqlab.reproduce import PAPERS, find
-from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of, tested
+from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of, judged
 from irqlab.reproduce.spanos2008 import because, differences
 from irqlab.reproduce.spanos2008.findings import HARDWARE_CLAIMS
 from tests.unit.paper_tables import MADE_UP, spanos
@@ -96,8 +96,8 @@ def test_a_finding_says_whose_claim_it_is() -> None:
 
 
 def test_claims_of_which_the_tables_say_nothing_are_left_out() -> None:
-    tells = Claim[int]("s", "Tells.", tested(lambda n: n, lambda n: n > 1, lambda n: f"{n}.", lambda n: f"not {n}."))
-    silent = Claim[int]("s", "Silent.", tested(lambda _: None, lambda n: n > 1, str))
+    tells = Claim[int]("s", "Tells.", judged(lambda n: n, lambda n: n > 1, lambda n: f"{n}.", lambda n: f"not {n}."))
+    silent = Claim[int]("s", "Silent.", judged(lambda _: None, lambda n: n > 1, str))
     assert [finding.found for finding in findings_of((silent, tells), 2)] == ["2."]
     assert [finding.found for finding in findings_of((tells,), 1)] == ["not 1."]
 

@@ -104,14 +104,6 @@ class Claim(Generic[T]):
     """The claim, as a sentence, with the paper's figures."""
     told: Callable[[T], Told | None]
     """What the tables tell of it; None: nothing."""
-    holds: Any = None  # COMPAT
-    yes: Any = None  # COMPAT
-    no: Any = None  # COMPAT
-    evidence: Any = None  # COMPAT
-
-    def __post_init__(self) -> None:  # COMPAT
-        if self.holds:  # COMPAT
-            object.__setattr__(self, "told", tested(self.told, self.holds, self.yes, self.no))  # COMPAT
 
     def test(self, tables: T) -> Finding | None:
         """The claim held against the tables; None if they cannot tell."""
@@ -119,7 +111,7 @@ class Claim(Generic[T]):
         return None if told is None else Finding(self.source, self.text, bool(told[0]), plain(told[1]))
 
 
-def tested(
+def judged(
     evidence: Callable[[T], E | None], holds: Callable[[E], bool], yes: Callable[[E], str], no: Callable[[E], str] | None = None
 ) -> Callable[[T], Told | None]:
     """What tables tell of a claim, from the evidence taken from them (None: they cannot tell). `no`: None: the words of `yes`."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, tested
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, judged
 from irqlab.reproduce.hybrid import conditions, schemes
 from irqlab.reproduce.hybrid.conditions import Condition
 from irqlab.reproduce.hybrid.tables import LatencyRow, Tables, ThroughputRow
@@ -201,7 +201,7 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 6",
         f"With the softirqs of Linux 2.6.15, ksoftirqd is woken from {FAR:g} times the cliff on with a budget of 300.",
-        tested(_onset, lambda found: _awake_from(found[conditions.OLD_SOFTIRQS.name]) == FAR, _told_onset),
+        judged(_onset, lambda found: _awake_from(found[conditions.OLD_SOFTIRQS.name]) == FAR, _told_onset),
     ),
     Claim(
         EXPECTED,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from irqlab.reproduce.claims import EXPECTED, Claim, Finding, Told, findings_of, tested
+from irqlab.reproduce.claims import EXPECTED, Claim, Finding, Told, findings_of, judged
 from irqlab.reproduce.mogul1997 import causes, published
 from irqlab.reproduce.mogul1997.causes import CauseRow
 from irqlab.reproduce.mogul1997.configurations import (
@@ -69,7 +69,7 @@ def _curves(tables: Tables, screend: bool, *names: str) -> Curves:
 
 
 def _on(screend: bool, names: Sequence[str], holds: Callable[[Curves], bool], told: Callable[[Curves], str]) -> Test:
-    return tested(lambda tables: _curves(tables, screend, *names) or None, holds, told)
+    return judged(lambda tables: _curves(tables, screend, *names) or None, holds, told)
 
 
 def _marks(tables: Tables, screend: bool, name: str) -> list[ForwardRow]:
@@ -410,17 +410,17 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         "Section 7, figure 7-1",
         f"With a limit the process's share is fairly stable as the input rate increases (quota {CPU_QUOTA}).",
-        tested(_limits, lambda found: all(_spread(rows) <= STABLE_PERCENT for rows in found.values()), _spreads),
+        judged(_limits, lambda found: all(_spread(rows) <= STABLE_PERCENT for rows in found.values()), _spreads),
     ),
     Claim(
         "Section 7, figure 7-1",
         "The process does not get as much as the threshold implies.",
-        tested(_limits, lambda found: all(r[-1].cpu_percent < 100 - limit for limit, r in found.items() if limit < 100), _levels),
+        judged(_limits, lambda found: all(r[-1].cpu_percent < 100 - limit for limit, r in found.items() if limit < 100), _levels),
     ),
     Claim(
         "Section 7, figure 7-1",
         f"The curves of {DIPPED[0]} and {DIPPED[1]} % dip first.",
-        tested(_limits, lambda found: all(_dip(found[limit]) > DIP_PERCENT for limit in DIPPED), _dips),
+        judged(_limits, lambda found: all(_dip(found[limit]) > DIP_PERCENT for limit in DIPPED), _dips),
     ),
     Claim(
         "Section 7",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irqlab.reproduce import reference
-from irqlab.reproduce.claims import EXPECTED, Claim, Finding, Told, findings_of, tested
+from irqlab.reproduce.claims import EXPECTED, Claim, Finding, Told, findings_of, judged
 from irqlab.reproduce.rtl8139cp.configurations import ALONE, MEASURES
 from irqlab.reproduce.rtl8139cp.measure import PAPER_NAMES, RATES, SIZES, PeriodRow, ReceiveRow, Tables
 from irqlab.reproduce.rtl8139cp.periods import (
@@ -373,7 +373,7 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         EXPECTED,
         "Latency is the price: with every period of the timer a frame takes longer than with NAPI.",
-        tested(
+        judged(
             _periods,
             lambda found: all((row.latency_p50_us or 0) > (found[0].latency_p50_us or 0) for row in found[1]),
             _latency,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irqlab import units
-from irqlab.reproduce.claims import EXPECTED, Claim, Told, tested
+from irqlab.reproduce.claims import EXPECTED, Claim, Told, judged
 from irqlab.reproduce.salah2009 import experiments, rows
 from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, of_cliff
@@ -169,17 +169,17 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         EXPECTED,
         f"With Poisson arrivals interrupts bend at {TURN:g} times the cliff, as in figure 7(e); with constant ones they do not.",
-        tested(_cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN), _turns, _told_turns),
+        judged(_cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN), _turns, _told_turns),
     ),
     Claim(
         EXPECTED,
         f"With Poisson arrivals NAPI leaves less of the CPU than {rows.DE}, as in figure 7(f); with constant ones as much.",
-        tested(_cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN), _dearer, _told_left),
+        judged(_cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN), _dearer, _told_left),
     ),
     Claim(
         EXPECTED,
         f"The cliff's signs coincide (within {percent(AGREE)}) with Poisson arrivals.",
-        tested(
+        judged(
             _conditions(experiments.AS_PAPER, experiments.WITH_POISSON),
             lambda found: _coincide(found[experiments.WITH_POISSON]),
             _told_signs,
@@ -188,7 +188,7 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         EXPECTED,
         f"The closed form gives the cliff (within {percent(AGREE)}) where interrupts are dear.",
-        tested(
+        judged(
             _conditions(*experiments.CLIFF_CONDITIONS),
             lambda found: abs(found[experiments.DEAR].closed_form_error) <= AGREE,
             _told_closed,

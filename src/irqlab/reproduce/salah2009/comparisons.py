@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from irqlab import units
-from irqlab.reproduce.claims import Claim, Told, tested
+from irqlab.reproduce.claims import Claim, Told, judged
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import ReceivingRow
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours
@@ -314,7 +314,7 @@ ROUND_TRIPS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 7(d)",
         f"Below {LOW_PPS:g} frames a second the round trip is longer with all schemes, NAPI's the longest.",
-        tested(
+        judged(
             _zoom,
             lambda found: _longer_at_low(found) and found[rows.NAPI][0][1] >= max(low[1] for low, _ in found.values()),
             _told_low,
@@ -355,7 +355,7 @@ PINGS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 8",
         "At the lowest rates pings take longer, with all schemes.",
-        tested(
+        judged(
             lambda tables: _ends((r.scheme, r.offered_pps, r.mean_ns) for r in tables.ping if r.offered_pps <= PINGED_PPS),
             _longer_at_low,
             _told_low,

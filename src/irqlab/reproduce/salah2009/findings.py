@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irqlab import units
-from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, tested
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, judged
 from irqlab.reproduce.salah2009 import causes, comparisons, overload, rows, switching
 from irqlab.reproduce.salah2009.cliffs import INTERNAL, RECEIVES
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
@@ -304,17 +304,17 @@ _INTERRUPTS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 7(e)",
         f"The interrupt rate follows the load up to {of_cliff('interrupt_rate_turns_at'):g} times the cliff, then turns.",
-        tested(_paper_schemes, _turns, _told_turns),
+        judged(_paper_schemes, _turns, _told_turns),
     ),
     Claim(
         "Figure 7(e)",
         f"Hybrid's interrupts fall to zero at {of_cliff('hybrid_interrupts_fall_to_zero_at'):g} times the cliff.",
-        tested(lambda tables: curve_of(tables, rows.HYBRID) or None, _gone_as_published, _told_gone),
+        judged(lambda tables: curve_of(tables, rows.HYBRID) or None, _gone_as_published, _told_gone),
     ),
     Claim(
         "Figure 7(f)",
         f"Nothing is left of the CPU from {of_cliff('cpu_availability_reaches_zero_at'):g} times the cliff on.",
-        tested(
+        judged(
             _paper_schemes,
             lambda curves: all(
                 _cpu_gone(curve) == _measured_from(curve, of_cliff("cpu_availability_reaches_zero_at"))
@@ -473,7 +473,7 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         EXPECTED,
         f"Hybrid's estimate of the rate is within {percent(ESTIMATE_GOOD)} of what is offered, at every load.",
-        tested(
+        judged(
             lambda tables: tables.estimator.rows or None,
             lambda found: all(abs(row.error) <= ESTIMATE_GOOD for row in found),
             _estimated,
