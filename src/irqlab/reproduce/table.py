@@ -75,6 +75,19 @@ class Table(Generic[R]):
         return columns.to_csv(self.row, self.rows, ranges or {})
 
 
+def row_of(row: type[R], *sources: object, **given: Any) -> R:
+    """A row. What is not given is what the first of the sources says under the column's name: its entry, or its attribute.
+
+    Raises TypeError if a column without a default has no value.
+    """
+    for field in fields(row):  # type: ignore[arg-type]
+        for source in () if field.name in given else sources:
+            if field.name in source if isinstance(source, Mapping) else hasattr(source, field.name):
+                given[field.name] = source[field.name] if isinstance(source, Mapping) else getattr(source, field.name)
+                break
+    return row(**given)
+
+
 def keyed(rows: Iterable[R], key: Callable[[R], K], *needed: K) -> dict[K, R]:
     """Rows by a key, of equal ones the last; empty if one that is needed is missing."""
     found = {key(row): row for row in rows}
