@@ -68,7 +68,7 @@ def test_a_reason_is_for_a_claim_of_the_papers(paper: str, begin: str, reason: B
 
 @pytest.mark.parametrize("paper", [name for name in PAPERS if find(name).because])
 def test_a_link_of_a_reason_is_to_a_heading_of_the_document(paper: str) -> None:
-    text = (ROOT / "docs" / f"{paper}.md").read_text()
+    text = (ROOT / "docs/papers" / f"{paper}.md").read_text()
     headings = {
         re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in re.findall(r"^#+ .*", text, re.M)
     }

@@ -215,7 +215,7 @@ SHARED: dict[str, Shared] = {
     "cost": _option(
         "--cost",
         str | None,
-        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
+        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/use/costs.md).",
         None,
         RARE,
     ),
@@ -223,7 +223,7 @@ SHARED: dict[str, Shared] = {
         "--hardware",
         str | None,
         f"A board's CPU speed, and its costs or memory: {', '.join(boards.names())}, or a file (irqlab calibrate; "
-        "docs/memory-model.md).",
+        "docs/use/memory-model.md).",
         None,
         _HARDWARE,
     ),

@@ -45,7 +45,7 @@ STEPS_BEFORE, STEPS_AFTER = 3, 18
 BADNESS = ("message", "lost", "left", "stuck", "duplicated", "old", "kept", "reordered", "overtaken", "late")
 """What can be found, the worst first."""
 QEMU = 7
-"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
+"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/use/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
 ROWS, MARKS, PAUSE_NS = 7, 9, 30_000

@@ -178,7 +178,7 @@ class Method:
     failed: Callable[[Sequence[Row]], bool] = lambda _: False
     """Whether the command ends with exit code 1, since the device under test did not pass."""
     details: str = ""
-    """Text for docs/results.md besides the fields, in Markdown."""
+    """Text for docs/use/results.md besides the fields, in Markdown."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None
     """The table at the top of the report."""
 

@@ -33,7 +33,7 @@ class Outcome:
     error: IrqlabError | None = None
 
     def document(self) -> dict[str, Any]:
-        """The JSON document (docs/results.md)."""
+        """The JSON document (docs/use/results.md)."""
         return document.document(["irqlab", *sys.argv[1:]], self.environment, self.results, complete=self.error is None)
 
 

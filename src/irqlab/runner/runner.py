@@ -48,7 +48,7 @@ class TrialRunner:
         return result
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `trial`, and the profile of its window (docs/protocol.md, `profile`)."""
+        """As `trial`, and the profile of its window (docs/inside/protocol.md, `profile`)."""
         with self.slots:
             result, profile = self.bench.profile(trial, addresses, lines)
         self._remember(result)
