@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates docs/use/results.md's lists of fields of every method's samples and summary: `python -m irqlab.methods.documentation`.
+"""Generates docs/use/results.md's lists of fields of methods' samples and summaries: `python -m irqlab.methods.documentation`.
 
 A field's description is the docstring below it in its class, or its column's title.
 """
