@@ -141,7 +141,7 @@ def measure(runner: TrialRunner, commit: str, cell: Cell) -> Row:
     """The throughput, without the caches; then a trial there, with them."""
     workload = Workload(bidirectional=True)
     found: MethodResult = throughput.run(runner, workload)
-    bed, caches = runner.testbed, hardware.load(str(CACHES)).memory
+    bed, caches = runner.bench.lab(), hardware.load(str(CACHES)).memory
     assert caches is not None
     watched = TrialRunner(
         replace(bed, config=replace(bed.config, memory=caches), machine=replace(bed.machine, memory=caches.arguments())),

@@ -164,7 +164,7 @@ def run(
 
     After Ctrl-C, the rounds that were finished are returned before KeyboardInterrupt is raised.
     """
-    testbed = checking(runner.testbed)
+    testbed = checking(runner.bench.lab())
     _ = testbed.prepared
     done = 0
     rounds = PCI_ROUNDS_OF_RUN if testbed.nic.pci_bus else ROUNDS_OF_RUN

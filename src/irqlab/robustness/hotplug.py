@@ -45,7 +45,7 @@ class Report:
 
 def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
     """Runs cycles in one DUT. Raises IrqlabError if the NIC cannot be unplugged, or the DUT dies."""
-    testbed = runner.testbed
+    testbed = runner.bench.lab()
     nicport.require_hotplug(testbed)
     report = Report(kind)
     with runner.slots, testbed.open() as dut:

@@ -91,7 +91,7 @@ class CardRow:
 
 def search(runner: TrialRunner, workload: Workload) -> MethodResult:
     """The throughput without loss; frames may be late."""
-    return throughput.run(Patient(runner.testbed, runner.slots, runner.progress), workload)
+    return throughput.run(Patient(runner.bench, runner.slots, runner.progress), workload)
 
 
 @dataclass(frozen=True)
