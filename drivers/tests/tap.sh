@@ -173,7 +173,7 @@ others()
 }
 
 # alone COMMAND...: with the other processors offline. When a card's registers enter or leave the memory map, QEMU can misdirect
-# what other processors read and write in that moment (docs/findings.md).
+# what other processors read and write in that moment (docs/use/findings.md).
 alone()
 {
 	others 0 && "$@"

@@ -115,7 +115,7 @@ def method(
     """The method run for each member of each side and frame size: the throughput search, then the same loads on both sides.
 
     `count`: of sides that are measured. `kept`: rows of a side that is known already. `alone`: there is no other side yet, so
-    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics; `memory` of first members.
+    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics.
     """
     meetings = {size: _Meeting(count) for size in sizes}
 
@@ -124,15 +124,15 @@ def method(
         return found if alone else (_known(kept, workload, found[0]) if kept else found[0],)
 
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
-        meeting, member = meetings[workload.size], runner.testbed.config.member
-        first, side = member is None or not member.number, replace(runner.testbed.config, member=None)
+        meeting, member = meetings[workload.size], runner.bench.config.member
+        first, side = member is None or not member.number, replace(runner.bench.config, member=None)
         try:
             if first:
                 known = throughput.run(runner, workload)
                 meeting.tell(side, throughput.rate_per_direction(known))
             else:
                 known = throughput.run(runner, throughput.near(workload, meeting.of(side)))
-            found = [costs.run(runner, workload, known, base, profiled, memory=memory and first) for base in bases(workload)]
+            found = [costs.run(runner, workload, known, base, profiled, memory=memory) for base in bases(workload)]
         except BaseException:
             meeting.abort()
             raise
@@ -146,7 +146,9 @@ def method(
 
 def _without_stacks(summary: costs.Summary) -> costs.Summary:
     """A summary with instructions by function alone, which is what the profiles of further members are for."""
-    return summary if summary.profile is None else replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET))
+    if summary.profile is None:
+        return summary
+    return replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET, memory=UNSET))
 
 
 def _known(kept: Sequence[verdict.Row], workload: Workload, base_pps: float) -> float:

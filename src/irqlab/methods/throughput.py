@@ -189,7 +189,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
                 f"the tester itself is too slow, even at {worst.spec.loads[0].rate_pps:.0f} frames/s: {worst.live['unreached']}"
             )
         raise IrqlabError(
-            f"{runner.testbed.driver} on {runner.testbed.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
+            f"{runner.bench.driver} on {runner.bench.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
             f"({worst.total('lost')} of {worst.total('sent')} lost, {worst.total('late')} late)"
         )
     bound_pps = float(found.relevant_lower_bound)
@@ -203,7 +203,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     wire_bytes = mean_frame_bytes(workload.size) + 20
     result.per_interface_throughput_mbps = per_direction_pps * wire_bytes * 8 / 1e6
     result.line_rate_limited = not workload.above_line_rate and bound_pps >= wire_rate_pps(
-        wire_bytes - 20, runner.testbed.nic.line_rate_bps
+        wire_bytes - 20, runner.bench.nic.line_rate_bps
     )
     if best.live is not None:
         result.tester_limited = not result.line_rate_limited and _is_tester_limited(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Lines of memory used per frame, and misses of the caches: by function, and by object and field.
 
-The tester counts by function and address (docs/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT
+The tester counts by function and address (docs/inside/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT
 still has its memory, and adds up.
 """
 
@@ -30,7 +30,8 @@ from irqlab.setup import paths
 from irqlab.setup.drivers import DEBUG
 from irqlab.setup.modules import Module
 from irqlab.trials.fingerprint import code_fingerprint
-from irqlab.trials.testbed import LineProfile, Testbed
+from irqlab.trials.initial import LineProfile
+from irqlab.trials.testbed import Testbed
 
 PAGE_DESCRIPTOR = 64
 """Bytes of a struct page (include/linux/mm_types.h)."""
