@@ -107,7 +107,7 @@ bytes()
 {
 	from=$1 count=$2
 	shift 2
-	"$@" | hexdump -v -s "$from" -n "$count" -e '1/1 "%02x"'
+	"$@" | tail -c +$((from + 1)) | head -c "$count" | hexdump -v -e '1/1 "%02x"'
 }
 register() { bytes "$2" "$3" ethtool -d "$1" raw on; }
 
