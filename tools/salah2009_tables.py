@@ -281,7 +281,7 @@ def pictures(kept: Kept) -> None:
             for r in kept("over_time")
             if r["pattern"] in patterns
         )
-        drawn = report.estimate_drawings(Table("", OverTimeRow, rows))
+        drawn = {plot.title: str(plot.svg) for plot in report.estimate_plots(Table("", OverTimeRow, rows))}
         write(DOCS / "images", f"salah2009-estimate-{name}", [Panel(title, svg, legend) for title, svg in drawn.items()])
 
 
