@@ -16,7 +16,7 @@ from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.hybrid import conditions, findings, measure, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import PATCHED, Condition
-from irqlab.reproduce.hybrid.tables import ConditionRow, Tables
+from irqlab.reproduce.hybrid.measure import ConditionRow, Tables
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.table import Table

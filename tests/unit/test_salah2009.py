@@ -17,10 +17,10 @@ from irqlab.methods.receiving import spec_of
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.salah2009 import cliffs, experiments, findings, loads, measure, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, EchoingRow, Offer, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.overload import Shares
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial

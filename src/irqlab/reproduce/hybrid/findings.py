@@ -10,7 +10,7 @@ from itertools import pairwise
 from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, judged
 from irqlab.reproduce.hybrid import conditions, schemes
 from irqlab.reproduce.hybrid.conditions import Condition
-from irqlab.reproduce.hybrid.tables import LatencyRow, Tables, ThroughputRow
+from irqlab.reproduce.hybrid.measure import LatencyRow, Tables, ThroughputRow
 from irqlab.units import duration, kpps, percent
 
 LEVEL = 0.01

@@ -16,7 +16,7 @@ from irqlab.present.columns import Col
 from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, PERIOD_US, TX
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded, workload_of
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, row_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -197,13 +197,14 @@ def rules(session: Session) -> Table[RuleRow]:
     rows = []
     for us, refill in every:
         pps, base = (searched[us, one].total_throughput_pps or 0.0 for one in (refill, DEFERRED))
-        row = RuleRow(
+        row = row_of(
+            RuleRow,
+            Held.of(trials[us, refill, GENTLE_PPS]),
             refill=refill,
             period_us=us,
             throughput_pps=round(pps, 1),
             gain_percent=_gain_percent(pps, base),
             full_rate_forwarded_pps=round(trials[us, refill, None].forwarded_pps, 1),
-            latency_p50_us=Held.of(trials[us, refill, GENTLE_PPS]).p50_us,
         )
         rows.append(row)
     return Table("Refill rules, 60 bytes", RuleRow, tuple(rows))
@@ -231,11 +232,11 @@ def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
     rows = []
     for one, result in found.items():
         pps, instructions = result.total_throughput_pps or 0.0, result.instructions_per_frame
-        row = HardwareRow(
+        row = row_of(
+            HardwareRow,
+            one,
             hardware=board.name,
             configuration=one.name,
-            period_us=one.period_us,
-            refill=one.refill,
             throughput_pps=round(pps, 1),
             instructions_per_frame=None if instructions is None else round(instructions, 1),
             gain_percent=_gain_percent(pps, kernels),

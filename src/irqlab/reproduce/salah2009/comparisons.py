@@ -15,8 +15,8 @@ from irqlab import units
 from irqlab.reproduce.claims import Claim, Told, judged
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
 ALIKE = 0.15

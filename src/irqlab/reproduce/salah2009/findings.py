@@ -11,10 +11,10 @@ from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, finding
 from irqlab.reproduce.salah2009 import causes, comparisons, overload, rows, switching
 from irqlab.reproduce.salah2009.cliffs import INTERNAL, RECEIVES
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.overload import OverloadRow
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours, paper
 from irqlab.reproduce.salah2009.switching import EstimateRow
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
 OVERLOADS = (2.0, 4.0)

@@ -15,10 +15,10 @@ from irqlab.reproduce import page
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.cliffs import RECEIVES
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.ping import PingRow
 from irqlab.reproduce.salah2009.points import EQUAL, of_cliff, paper
 from irqlab.reproduce.salah2009.switching import OverTimeRow
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.table import Table
 
 LOW_KPPS = 2.5

@@ -10,7 +10,7 @@ from irqlab.reproduce.claims import EXPECTED, Claim, Told, judged
 from irqlab.reproduce.spanos2008 import causes, durations, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow
-from irqlab.reproduce.spanos2008.tables import Tables
+from irqlab.reproduce.spanos2008.measure import Tables
 from irqlab.reproduce.spanos2008.throughput import BASE
 from irqlab.units import kpps
 

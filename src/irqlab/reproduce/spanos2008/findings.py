@@ -13,9 +13,9 @@ from irqlab.reproduce.claims import AIM, WITH_COSTS, Claim, Finding, Told, findi
 from irqlab.reproduce.spanos2008 import because, curves, hardware, interrupts, observations, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
+from irqlab.reproduce.spanos2008.measure import RunTables, Tables
 from irqlab.reproduce.spanos2008.model import ModelRow
 from irqlab.reproduce.spanos2008.phases import PhaseRow
-from irqlab.reproduce.spanos2008.tables import RunTables, Tables
 from irqlab.reproduce.spanos2008.throughput import BASE
 
 CLOSE = 0.15
@@ -317,7 +317,7 @@ def _linear(tables: RunTables) -> Told | None:
         return None
     each = ", ".join(f"{r.variant} {r.r2:.4f}" for r in rows)
     off = max(r.max_residual_us / r.t_constant_us for r in rows)
-    low = [r.variant for r in rows if (r.r2 or 0) < R2_WANTED]
+    low = [r.variant for r in rows if not (r.r2 or 0) >= R2_WANTED]
     below = f"below {R2_WANTED}: {listed(low)}. " if low else ""
     return not low, f"{below}R² is {each}. The largest residual is {100 * off:.2f} % of T_constant."
 

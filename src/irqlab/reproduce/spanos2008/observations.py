@@ -9,8 +9,8 @@ from irqlab.present.rows import listed
 from irqlab.reproduce.claims import Claim, Told, judged
 from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
+from irqlab.reproduce.spanos2008.measure import RunTables
 from irqlab.reproduce.spanos2008.phases import PhaseRow
-from irqlab.reproduce.spanos2008.tables import RunTables
 from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
 from irqlab.units import kpps
 

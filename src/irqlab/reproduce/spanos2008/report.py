@@ -13,8 +13,8 @@ from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.spanos2008 import curves, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
+from irqlab.reproduce.spanos2008.measure import RunTables, Tables
 from irqlab.reproduce.spanos2008.model import WIRE_BPS, ModelSizeRow
-from irqlab.reproduce.spanos2008.tables import RunTables, Tables
 from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
 from irqlab.reproduce.spanos2008.today import SCHEMES
 from irqlab.reproduce.table import Table
