@@ -42,8 +42,7 @@ from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.measure import RunTables
 from irqlab.reproduce.spanos2008.measure import Tables as SpanosTables
 from irqlab.reproduce.spanos2008.phases import FORMULAS, PhaseRow, Phases
-from irqlab.reproduce.spanos2008.throughput import ThroughputRow
-from irqlab.reproduce.spanos2008.today import SCHEMES, TodayRow
+from irqlab.reproduce.spanos2008.throughput import SCHEMES, ThroughputRow, TodayRow
 from irqlab.reproduce.table import Table
 
 # spanos2008

@@ -14,6 +14,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
 from irqlab.methods.receiving import spec_of
+from irqlab.reproduce import find
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.salah2009 import cliffs, experiments, findings, loads, measure, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, EchoingRow, Offer, ReceivingRow
@@ -300,7 +301,7 @@ def test_the_papers_rows_are_what_they_are_called() -> None:
 
 
 def _finding(words: str, agrees: bool = True, **tables: Any) -> Finding:
-    return next(f for f in findings.findings(Tables(**{**vars(salah(agrees)), **tables})) if words in f.claim)
+    return next(f for f in find("salah2009").findings(Tables(**{**vars(salah(agrees)), **tables})) if words in f.claim)
 
 
 def test_the_papers_points_are_multiples_of_its_cliff() -> None:

@@ -25,7 +25,7 @@ PAPER = Paper(
     "answer, which asks for rrul.",
     driver="irqmod_lan78xx",
     measure=measure.measure,
-    findings=findings.findings,
+    claims=findings.CLAIMS,
     picture=report.picture,
     sections=report.sections,
     lead="The cover letter's four tables and its claims beside what the lab measured.",

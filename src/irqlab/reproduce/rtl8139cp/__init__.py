@@ -46,7 +46,7 @@ PAPER = Paper(
     "in-tree 8139cp of Linux 2.6.6, PIII 900 MHz.",
     driver="irqmod_rtl8139cp",
     measure=measure.measure,
-    findings=findings.findings,
+    claims=findings.CLAIMS,
     picture=report.picture,
     sections=report.sections,
     with_hardware=True,

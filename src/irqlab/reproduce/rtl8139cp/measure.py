@@ -15,7 +15,7 @@ from irqlab.present.columns import Col
 from irqlab.reproduce import reference
 from irqlab.reproduce.rtl8139cp import periods
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, testbed, timer
-from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow
+from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow, gain_percent
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, loaded, workload_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table, row_of
@@ -312,8 +312,8 @@ def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]
             CapabilityRow,
             {f"{name}_pps": round(one, 1) for name, one in pps.items()},
             frame_bytes=size,
-            gain_percent=_gain_percent(pps["after"], pps["before"]),
-            gain_over_own_napi_percent=_gain_percent(pps["after"], pps["napi"]),
+            gain_percent=gain_percent(pps["after"], pps["before"]),
+            gain_over_own_napi_percent=gain_percent(pps["after"], pps["napi"]),
             article_percent=article_percent(size),
             capped=all(found[size, name].line_rate_limited for name in NAMES),
         )
@@ -321,14 +321,10 @@ def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]
     return Table("Throughput without loss, frames/s, and what the timer gains over NAPI", CapabilityRow, tuple(rows))
 
 
-def _gain_percent(pps: float, base_pps: float) -> float:
-    return round(100 * (pps / base_pps - 1), 2)
-
-
 def article_percent(size: int) -> float:
     """What the article's tables gain at a frame size."""
     before, after = (float(reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)]["ipps"]) for name in ("before", "after"))
-    return _gain_percent(after, before)
+    return gain_percent(after, before)
 
 
 def polls(session: Session) -> Table[PollRow]:
@@ -420,7 +416,7 @@ def ablation(session: Session) -> Table[AblationRow]:
             without=name,
             what=what,
             throughput_pps=round(pps, 1),
-            earns_percent=None if name == "all" or not pps else _gain_percent(whole, pps),
+            earns_percent=None if name == "all" or not pps else gain_percent(whole, pps),
             full_rate_forwarded_pps=round(full.forwarded_pps, 1),
             full_rate_instructions_per_frame=_rounded(full.instructions_per_frame),
         )

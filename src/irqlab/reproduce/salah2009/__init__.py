@@ -45,7 +45,7 @@ PAPER = Paper(
     "Computer Communications 32 (2009).",
     driver="irqmod_i8255x",
     measure=measure.measure,
-    findings=findings.findings,
+    claims=findings.CLAIMS,
     picture=report.picture,
     sections=report.sections,
     lead="The cliff and figures 6 to 8 of the paper, with a receiving application in the DUT, and the schemes of today's kernel.",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irqlab.present.rows import listed
-from irqlab.reproduce.claims import EXPECTED, Claim, Told, judged
+from irqlab.reproduce.claims import EXPECTED, Claim, Test, Told, judged
 from irqlab.reproduce.spanos2008 import causes, durations, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow
@@ -28,8 +28,6 @@ REVERSED_SIZES = tuple(
     size for size in causes.LIST_SIZES if throughput.paper_mbps()[size, NAPI] < throughput.paper_mbps()[size, OFF]
 )
 """At which NAPI is slower than TX-OFF in the paper."""
-
-Test = Callable[[Tables], Told | None]
 
 
 # Table 2, as it is printed.
@@ -70,7 +68,7 @@ def _caused(tables: Tables, *chosen: str) -> dict[tuple[str, int, str], Throughp
     return found if {row.cause for row in found.values()} == set(chosen) else {}
 
 
-def _changes_nothing(chosen: tuple[str, ...], off: str, on: str) -> Test:
+def _changes_nothing(chosen: tuple[str, ...], off: str, on: str) -> Test[Tables]:
     """Whether a cause makes no difference: throughputs with a setting and with another."""
 
     def told(tables: Tables) -> Told | None:
@@ -185,7 +183,7 @@ Disturbed = dict[tuple[float, bool], DisturbedRow]
 """By load and whether there was a burst."""
 
 
-def _disturbed(variant: str, holds: Callable[[Disturbed], bool]) -> Test:
+def _disturbed(variant: str, holds: Callable[[Disturbed], bool]) -> Test[Tables]:
     def told(tables: Tables) -> Told | None:
         by = {(row.share, bool(row.burst_frames)): row for row in tables.long_disturbed or () if row.variant == variant}
         each = []

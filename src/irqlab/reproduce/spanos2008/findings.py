@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from irqlab.config.schemes import VARIANTS
 from irqlab.present.rows import listed
 from irqlab.reproduce import reference
-from irqlab.reproduce.claims import AIM, WITH_COSTS, Claim, Finding, Told, findings_of, judged
-from irqlab.reproduce.spanos2008 import because, curves, hardware, interrupts, observations, phases, throughput
+from irqlab.reproduce.claims import AIM, WITH_COSTS, Claim, Finding, Test, Told, findings_of, judged
+from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, observations, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.measure import RunTables, Tables
@@ -43,16 +43,12 @@ GAIN_BYTES = throughput.SIZES[0]
 PAPER = throughput.paper_mbps()
 MODEL = reference.by("spanos2008_table4_model", "driver")
 
-Test = Callable[[RunTables], Told | None]
 
-
-def findings(tables: Tables) -> list[Finding]:
-    """On the instruction clock alone, then with the costs of hardware."""
-    found = findings_of(CLAIMS, tables) + findings_of(because.CLAIMS, tables)
-    if tables.hardware is not None:
-        charged = findings_of(CLAIMS, tables.hardware)
-        found += [replace(finding, found=f"{WITH_COSTS}{finding.found}") for finding in charged]
-    return found + findings_of(HARDWARE_CLAIMS, tables)
+def with_costs(tables: Tables) -> list[Finding]:
+    """The claims tested once more, with the costs of hardware, and how good these are."""
+    charged = findings_of(CLAIMS, tables.hardware) if tables.hardware else []
+    again = [replace(finding, found=f"{WITH_COSTS}{finding.found}") for finding in charged]
+    return again + findings_of(HARDWARE_CLAIMS, tables)
 
 
 # Table 1: the order of the variants, and what they gain.
@@ -322,7 +318,7 @@ def _linear(tables: RunTables) -> Told | None:
     return not low, f"{below}R² is {each}. The largest residual is {100 * off:.2f} % of T_constant."
 
 
-def _constants(name: str, of: Callable[[ModelRow], tuple[float, float]], digits: int) -> Test:
+def _constants(name: str, of: Callable[[ModelRow], tuple[float, float]], digits: int) -> Test[RunTables]:
     """Whether a constant of the model is the paper's, with every variant. `of`: ours and the paper's."""
 
     def told(tables: RunTables) -> Told | None:

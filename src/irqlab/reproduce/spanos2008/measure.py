@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput, today
+from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
@@ -16,8 +16,7 @@ from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.model import ModelRow, ModelSizeRow
 from irqlab.reproduce.spanos2008.phases import PhaseRow
 from irqlab.reproduce.spanos2008.run import Run
-from irqlab.reproduce.spanos2008.throughput import GainRow, ThroughputRow
-from irqlab.reproduce.spanos2008.today import TodayRow
+from irqlab.reproduce.spanos2008.throughput import GainRow, ThroughputRow, TodayRow
 from irqlab.reproduce.table import Table
 
 
@@ -103,6 +102,6 @@ def _run(run: Run) -> tuple[RunTables, throughput.Searched]:
         table4_model=model.table4(fits),
         figure6_model=model.figure6(fits, table1),
         table5_phases=phases.table5(profiles, None if run.quick else found.wire),
-        today=None if run.quick else today.measure(run, sizes, table1),
+        today=None if run.quick else throughput.today(run, sizes, table1),
     )
     return tables, found

@@ -15,8 +15,7 @@ from irqlab.reproduce.spanos2008 import curves, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
 from irqlab.reproduce.spanos2008.measure import RunTables, Tables
 from irqlab.reproduce.spanos2008.model import WIRE_BPS, ModelSizeRow
-from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
-from irqlab.reproduce.spanos2008.today import SCHEMES
+from irqlab.reproduce.spanos2008.throughput import BASE, SCHEMES, ThroughputRow
 from irqlab.reproduce.table import Table
 
 MBPS = "Mbit/s per interface"
