@@ -11,19 +11,15 @@ from irqlab.reproduce.spanos2008 import causes, durations, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow
 from irqlab.reproduce.spanos2008.measure import Tables
+from irqlab.reproduce.spanos2008.observations import CLOSE, FASTEST, FEW, NAPI, OFF
 from irqlab.reproduce.spanos2008.throughput import BASE
 from irqlab.units import kpps
 
-NAPI, OFF, BOTH = "NAPI", "TX-OFF", "NAPI-TX-OFF"
 PRINTED = 0.1
 """A per cent is printed wrongly if it is off by more."""
 SAME = 0.02
 """Throughputs that differ by less are the same."""
-CLOSE = 0.15
-"""A ratio agrees with the paper's if it is within this share of it."""
 ALL_FORWARDED = 0.999
-FEW = 0.01
-"""Interrupts a frame that count as next to none."""
 REVERSED_SIZES = tuple(
     size for size in causes.LIST_SIZES if throughput.paper_mbps()[size, NAPI] < throughput.paper_mbps()[size, OFF]
 )
@@ -162,7 +158,7 @@ def _told_shares(found: Shares) -> str:
 
 
 def _told_rx(found: Shares) -> str:
-    each = (f"{v} {row.rx_interrupts_per_frame:.4f} ({setting})" for (setting, v), row in found.items() if v in (NAPI, BOTH))
+    each = (f"{v} {row.rx_interrupts_per_frame:.4f} ({setting})" for (setting, v), row in found.items() if v in (NAPI, FASTEST))
     return f"receive interrupts a frame: {', '.join(each)}."
 
 
@@ -238,7 +234,7 @@ CLAIMS: tuple[Claim[Tables], ...] = (
         "next to none, as in the paper.",
         judged(
             _under,
-            lambda found: all(found[causes.CHARGED, v].rx_interrupts_per_frame <= FEW for v in (NAPI, BOTH)),
+            lambda found: all(found[causes.CHARGED, v].rx_interrupts_per_frame <= FEW for v in (NAPI, FASTEST)),
             _told_rx,
         ),
     ),

@@ -15,22 +15,15 @@ from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.measure import RunTables, Tables
 from irqlab.reproduce.spanos2008.model import ModelRow
+from irqlab.reproduce.spanos2008.observations import CLOSE, FASTEST, FEW, FLAT, NAPI, OFF
 from irqlab.reproduce.spanos2008.phases import PhaseRow
 from irqlab.reproduce.spanos2008.throughput import BASE
 
-CLOSE = 0.15
-"""A ratio agrees with the paper's if it is within this share of it."""
-FLAT = 0.02
-"""A plateau this near to the maximum is flat."""
 FORMULA_PERCENT = 2.0
 """How close the paper's formula, and the sum of all that is executed, are to come to 1/rate."""
 R2_WANTED = 0.99
 ALL_OF_IT = 0.9
 """A part of at least this share is taken for the whole."""
-FEW = 0.01
-"""Interrupts a frame that count as next to none."""
-FASTEST = "NAPI-TX-OFF"
-NAPI, OFF = "NAPI", "TX-OFF"
 OVER_NAPI = ((64, 48.0), (64, 55.0), (256, 53.0))
 """Frame bytes, and what NAPI-TX-OFF gains over NAPI in per cent, by the paper's text."""
 MODEL_PERCENT = 6.0

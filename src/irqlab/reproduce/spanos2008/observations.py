@@ -21,6 +21,8 @@ MUCH = 2.0
 """A gain is much better if it is so many times the other. In the paper: 3.4 times at the least."""
 SLIGHTLY = 0.15
 """Faster by no more than this share is slightly faster. In the paper NAPI-TX-128 is by 13 % at most."""
+CLOSE = 0.15
+"""A ratio agrees with the paper's if it is within this share of it."""
 NEAR = 0.05
 """Rates and interrupts per frame that are the paper's differ from them by no more than this share."""
 FLAT = 0.02
