@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,9 @@ from irqlab.reproduce import PAPERS, find
 from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of, judged
 from irqlab.reproduce.spanos2008 import because, differences
 from irqlab.reproduce.spanos2008.findings import HARDWARE_CLAIMS
+from tests import ROOT
 from tests.unit.paper_tables import MADE_UP, spanos
 
-ROOT = Path(__file__).resolve().parents[2]
 EVERY = [
     (paper, claim)
     for paper in PAPERS
@@ -69,7 +68,7 @@ def test_a_reason_is_for_a_claim_of_the_papers(paper: str, begin: str, reason: B
 
 @pytest.mark.parametrize("paper", [name for name in PAPERS if find(name).because])
 def test_a_link_of_a_reason_is_to_a_heading_of_the_document(paper: str) -> None:
-    text = (ROOT / "docs" / f"{paper}.md").read_text()
+    text = (ROOT / "docs/papers" / f"{paper}.md").read_text()
     headings = {
         re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in re.findall(r"^#+ .*", text, re.M)
     }

@@ -87,7 +87,7 @@ class Finding:
         return f"{self.verdict}: {self.source}: {self.claim} Measured: {self.found}{self.votes}"
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `measured.findings` (docs/results.md)."""
+        """As it stands in `measured.findings` (docs/use/results.md)."""
         fields = {name: value for name, value in asdict(self).items() if value is not None}
         return {**fields, "verdict": self.verdict}
 

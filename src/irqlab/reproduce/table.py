@@ -58,7 +58,7 @@ class Table(Generic[R]):
         return keyed(self.rows, key, *needed)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `measured.tables` (docs/results.md)."""
+        """As it stands in `measured.tables` (docs/use/results.md)."""
         return {"title": self.title, **columns.to_json(self.row, self.rows)}
 
     def schema(self) -> dict[str, Any]:

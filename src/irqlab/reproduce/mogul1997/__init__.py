@@ -8,17 +8,17 @@ from irqlab.reproduce.mogul1997 import findings, measure, report
 from irqlab.reproduce.mogul1997.configurations import SERIES
 from irqlab.reproduce.paper import Paper
 
-_PRIORITY = Because("agrees", "if [ksoftirqd goes first](#where-they-differ-and-why)")
+_PRIORITY = Because("agrees", "if [ksoftirqd goes first](#why-they-differ)")
 
 BECAUSE = {
     "Without screend smaller quotas work better": Because(
-        "differs", "in part because of [the ring](#where-they-differ-and-why); the rest is not explained"
+        "differs", "in part because of [the ring](#why-they-differ); the rest is not explained"
     ),
     "With feedback the peak is much improved": Because(
-        "differs", "in part [arrivals and the cost of interrupts](#where-they-differ-and-why); the rest is not explained"
+        "differs", "in part [arrivals and the cost of interrupts](#why-they-differ); the rest is not explained"
     ),
     "With a limit the process's share is fairly stable": Because(
-        "differs", "not explained: [dearer interrupts](#where-they-differ-and-why) lower the level nearly as much as the dip"
+        "differs", "not explained: [dearer interrupts](#why-they-differ) lower the level nearly as much as the dip"
     ),
     "With screend polling without feedback": _PRIORITY,
     "Without a limit a compute-bound process": _PRIORITY,

@@ -28,7 +28,7 @@ BECAUSE = {
     ),
     "Hybrid's interrupts fall": Because(
         "differs",
-        "in part because a poll that finds the ring empty unmasks: with [`paced`](#hybrid-improved), where RX stays masked, "
+        "in part because a poll that finds the ring empty unmasks: with [`paced`](hybrid.md), where RX stays masked, "
         "they are about 5 % of the frames at 1.5 and 2 times the cliff. The rest is not explained",
     ),
     "Shortly after": Because("differs", "[what Poisson arrivals change](#poisson-arrivals); the drop is not explained"),

@@ -234,7 +234,7 @@ def _ping(tables: Tables) -> Section:
     return Section("ping", "Pings (figure 8)", "Figure 8", "Mean round trip of ICMP echoes, which the kernel answers.", [group])
 
 
-def estimate_plots(data: Table[OverTimeRow]) -> list[Plot]:
+def _estimates(data: Table[OverTimeRow]) -> list[Plot]:
     """The estimate over time beside what is offered, a plot for each load."""
     drawn = []
     for pattern, every in data.by(lambda r: r.pattern).items():
@@ -247,7 +247,7 @@ def estimate_plots(data: Table[OverTimeRow]) -> list[Plot]:
 def _switching(tables: Tables) -> Section:
     group = Group(
         legend=page.legend(ESTIMATED),
-        plots=estimate_plots(tables.over_time),
+        plots=_estimates(tables.over_time),
         tables=[
             page.table(tables.switches),
             page.table(tables.settling),
