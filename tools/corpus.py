@@ -33,9 +33,9 @@ from typing import Any
 from irqlab.errors import IrqlabError
 from irqlab.setup import drivers, kernel, kernel_sources
 from irqlab.setup.nics import TABLE
-from tools.pages import DOCS, ROOT, git, read_rows, write_rows
+from tools.pages import RESULTS, ROOT, git, read_rows, write_rows
 
-FAULTS, BUILT, KEPT = ROOT / "tests/corpus", ROOT / "build/corpus", DOCS / "corpus/found.csv"
+FAULTS, BUILT, KEPT = ROOT / "tests/corpus", ROOT / "build/corpus", RESULTS / "corpus.csv"
 SERIES = "6.1"
 KINDS = (
     "lost wake-up",
@@ -367,7 +367,6 @@ def _kept() -> dict[str, Kept]:
 
 
 def _keep(kept: Mapping[str, Kept]) -> None:
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
     columns = [column.name for column in fields(Kept)]
     write_rows(KEPT, columns, [vars(kept[name]) for name in sorted(kept)])
 
