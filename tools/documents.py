@@ -20,6 +20,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.present import terminal
 from irqlab.present.tables import Table
+from irqlab.profile.line_tables import object_lines
 from irqlab.versions import history_report
 from tools import pictures as drawing
 from tools.pages import RESULTS, Figures, table
@@ -168,7 +169,7 @@ def _transferred(sample: dict[str, Any]) -> str:
 RING_TEST = "TCP Tx"
 RING_DRIVER = "irqmod_rtl8139cp"
 """Whose ring is drawn over time."""
-LARGEST = 12
+LARGEST = 10
 """Objects shown of a profile with --memory."""
 
 
@@ -176,17 +177,23 @@ def largest_objects(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """Of docs/use/cache-lines.md: the objects with most lines."""
     (row,) = rows_of(contents, "profile")
     cells = [
-        (one["object"], f"{one['lines']:.1f}", f"{one['misses'][0]:.1f}") for one in row["summary"]["memory"]["objects"][:LARGEST]
+        (one.object, f"{one.lines_per_frame:.1f}", f"{one.l1d_misses_per_frame:.1f}") for one in object_lines(row)[:LARGEST]
     ]
     yield "lines", table(("object", "lines/frame", "L1D misses/frame"), cells)
 
 
 def without_functions(row: dict[str, Any]) -> None:
-    """Leaves out what a profile says of functions."""
+    """Leaves out what a profile says of functions, and adds up the fields of each object that is shown."""
     row["samples"] = []
-    memory = row["summary"]["memory"]
     row["summary"] |= {"stacks": [], "io": [], "by_owner": {}, "by_context": {}}
-    memory |= {"functions": [], "fields": [], "objects": memory["objects"][:LARGEST]}
+    memory = row["summary"]["memory"]
+    whole: dict[str, dict[str, Any]] = {one.object: {} for one in object_lines(row)[:LARGEST]}
+    for field in memory["fields"]:
+        if (one := whole.get(field["object"])) is not None:
+            sums = {name: field[name] + one.get(name, 0) for name in ("loads", "stores", "lines", "window_lines")}
+            misses = [sum(both) for both in zip(field["misses"], one.get("misses", [0] * len(field["misses"])), strict=True)]
+            one |= field | sums | {"misses": misses, "line": -1, "field": "", "users": []}
+    memory |= {"functions": [], "fields": list(whole.values())}
 
 
 def history(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
