@@ -176,9 +176,7 @@ LARGEST = 10
 def largest_objects(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """Of docs/use/cache-lines.md: the objects with most lines."""
     (row,) = rows_of(contents, "profile")
-    cells = [
-        (one.object, f"{one.lines_per_frame:.1f}", f"{one.l1d_misses_per_frame:.1f}") for one in object_lines(row)[:LARGEST]
-    ]
+    cells = [(one.object, f"{one.lines_per_frame:.1f}", f"{one.l1d_misses_per_frame:.1f}") for one in object_lines(row)[:LARGEST]]
     yield "lines", table(("object", "lines/frame", "L1D misses/frame"), cells)
 
 
