@@ -95,10 +95,7 @@ def memory(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def waiting(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """Of docs/use/waiting.md: a table for each driver."""
-    by_driver: dict[str, list[dict[str, Any]]] = {}
-    for row in rows_of(contents, "application"):
-        by_driver.setdefault(row["driver"], []).append(row)
+    """Of docs/use/waiting.md: each scheme with each way to wait."""
     columns = (
         "way",
         "received at 20 / 40 / 80 kpps",
@@ -106,16 +103,15 @@ def waiting(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
         "round trip p99 at 2 / 10",
         "interrupts/s at 10 / 80",
     )
-    for driver, rows in by_driver.items():
-        lines = []
-        for row in rows:
-            ways: dict[str, dict[float, dict[str, Any]]] = {}
-            for sample in row["samples"]:
-                ways.setdefault(sample["wait"], {})[round(sample["offered_pps"] / 1e3)] = sample
-            for way, at in ways.items():
-                name = f"`{row['rx_scheme']}`, {way}" if row["rx_scheme"] else way
-                lines.append((name, *_waited(at)))
-        yield f"waiting, {driver}", table(columns, lines)
+    lines = []
+    for row in rows_of(contents, "application"):
+        ways: dict[str, dict[float, dict[str, Any]]] = {}
+        for sample in row["samples"]:
+            ways.setdefault(sample["wait"], {})[round(sample["offered_pps"] / 1e3)] = sample
+        for way, at in ways.items():
+            name = f"`{row['rx_scheme']}`, {way}" if row["rx_scheme"] else way
+            lines.append((name, *_waited(at)))
+    yield "waiting", table(columns, lines)
     yield "waiting conditions", conditions(contents[0])
 
 
