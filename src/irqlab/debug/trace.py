@@ -22,7 +22,7 @@ from irqlab.present.columns import Col
 from irqlab.profile.kallsyms import symbols
 from irqlab.profile.listing import Instruction, Listing, of_module
 from irqlab.profile.symbols import Symbols
-from irqlab.results.values import Count
+from irqlab.config.values import Count
 from irqlab.setup import debug_symbols
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial

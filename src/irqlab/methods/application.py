@@ -28,7 +28,7 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import kpps_text, legend_of, line_of, listed
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Rate
+from irqlab.config.values import Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import Tuning
 

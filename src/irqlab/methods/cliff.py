@@ -28,7 +28,7 @@ from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Rate
+from irqlab.config.values import Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import INTERFACE, ApplicationResult, ApplicationTrial, Tuning
 

@@ -35,7 +35,7 @@ from irqlab.profile import coverage
 from irqlab.profile.coverage import Function
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count
+from irqlab.config.values import Count
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import WARMUP_PAIRS, HuntTrial, NotSupportedError
 from irqlab.trials.testbed import Testbed

@@ -26,7 +26,7 @@ from irqlab.results import histogram
 from irqlab.results.document import MethodResult
 from irqlab.results.histogram import Histogram
 from irqlab.results.records import Ipdv, Latency
-from irqlab.results.values import Count, Rate, Ratio
+from irqlab.config.values import Count, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 

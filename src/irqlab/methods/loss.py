@@ -23,7 +23,7 @@ from irqlab.present.series import Line as PlotLine
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Counts, Rate, Ratio
+from irqlab.config.values import Counts, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 

@@ -25,7 +25,7 @@ from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate, Ratio
+from irqlab.config.values import Count, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 

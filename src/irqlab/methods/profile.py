@@ -30,7 +30,7 @@ from irqlab.profile.kallsyms import symbols
 from irqlab.profile.owners import DRIVER
 from irqlab.profile.symbols import Symbols
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate
+from irqlab.config.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed

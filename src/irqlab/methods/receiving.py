@@ -13,7 +13,7 @@ from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Latency
-from irqlab.results.values import Count, Rate
+from irqlab.config.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
 

@@ -29,7 +29,7 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate
+from irqlab.config.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.soak import Slice, SoakTrial
 

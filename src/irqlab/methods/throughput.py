@@ -25,7 +25,7 @@ from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Rate, Ratio
+from irqlab.config.values import Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 

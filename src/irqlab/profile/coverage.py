@@ -11,7 +11,7 @@ from typing import Annotated
 from irqlab import units
 from irqlab.present.columns import Col
 from irqlab.profile.listing import Instruction, Listing
-from irqlab.results.values import Count
+from irqlab.config.values import Count
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from irqlab.results.values import Count, Counts, FrameBytes, Rate, Ratio
+from irqlab.config.values import Count, Counts, FrameBytes, Rate, Ratio
 
 SCHEMA = "irqlab-result/2"
 
