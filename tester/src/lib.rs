@@ -19,6 +19,7 @@ pub mod pause;
 pub mod pci;
 pub mod profile;
 pub mod qemu;
+pub mod refusal;
 pub mod rng;
 pub mod rtl8139;
 pub mod tester;
