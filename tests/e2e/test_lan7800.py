@@ -29,8 +29,8 @@ def test_the_in_tree_driver_forwards_and_repeats(lab: Lab) -> None:
 
 
 def test_a_frame_waits_for_the_bulk_in_delay(lab: Lab) -> None:
-    latency = lab.trial(1_000).streams[0]["latency"]
-    assert 136_533 < latency["min_ns"] < 300_000
+    latency = lab.trial(1_000).streams[0].latency
+    assert 136_533 < latency.min_ns < 300_000
 
 
 def test_large_frames_are_held_up_by_the_bus_and_overflow_the_fifo(lab: Lab) -> None:

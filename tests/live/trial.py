@@ -31,7 +31,7 @@ def main(ports: list[str], wanted: dict[str, Any]) -> None:
                 drain_ns=100_000_000,
             )
             found = trial.measure(testbed.dut, testbed.conditions, fresh=False)
-            print(json.dumps({"streams": found.streams, "live": found.live, "ports": found.ports}), flush=True)
+            print(json.dumps(found.to_json()), flush=True)
 
 
 if __name__ == "__main__":

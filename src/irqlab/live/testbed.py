@@ -177,7 +177,7 @@ class LiveTestbed:
             self.dut.set_schemes(self.live.schemes)
             for _ in range(TRIES):
                 found = self._measure(trial)
-                doubts = "; ".join(found.live["doubts"]) if found.live else ""
+                doubts = "; ".join(found.live.doubts) if found.live else ""
                 if not doubts:
                     return found  # type: ignore[return-value]
                 self._say(f"  repeated: {doubts}")

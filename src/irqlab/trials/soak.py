@@ -87,8 +87,8 @@ class Slice:
     @classmethod
     def of(cls, found: ForwardingResult, memory: Memory, end_ns: int, messages: Sequence[str] = ()) -> Slice:
         """Makes a slice from its trial."""
-        timed = [stream["latency"] for stream in found.streams if stream["latency"]["count"]]
-        p50, p99, longest = (max((one[key] for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
+        timed = [stream.latency for stream in found.streams if stream.latency.count]
+        p50, p99, longest = (max((getattr(one, key) for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
         return cls(end_ns, found.total("sent"), found.total("lost"), p50, p99, longest, memory, tuple(messages))
 
 
