@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Errors that the lab is told of: words for the user, and a kind by which programs tell them apart (docs/protocol.md).
+//! Errors that the lab is told of: words for the user, and a kind by which programs tell them apart (docs/inside/protocol.md).
 
 use std::fmt::{self, Display, Formatter};
 

@@ -84,7 +84,7 @@ class HuntedTestbed:
         return self.modules[-1].name
 
     @contextmanager
-    def open(self) -> Iterator[FakeDut]:
+    def open(self, pooled: bool = False) -> Iterator[FakeDut]:
         self.opened += 1
         yield self.dut
 

@@ -13,8 +13,8 @@ import pytest
 
 from irqlab import units
 from irqlab.cli import compare
-from irqlab.cli.export import command
-from irqlab.compare import export, matrix, sides, tables, verdict
+from irqlab.cli.report import command
+from irqlab.compare import export, loads, matrix, sides, tables, verdict
 from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
@@ -25,7 +25,7 @@ from irqlab.report import comparison, render
 from tests.data.samples import sample
 
 COMMON = TestbedConfig("?")
-FIGURES = {metric.name: 1000.0 for metric in METRICS}
+FIGURES = {metric.name: 20_000.0 for metric in METRICS}
 BASE = 50_000.0
 
 
@@ -124,7 +124,7 @@ def test_equal_figures_have_the_verdict_same() -> None:
 
 
 def test_worse_means_less_throughput_or_higher_cost() -> None:
-    after = row(throughput_pps=980.0, instructions_per_frame=980.0, interrupts_per_frame=1005.0, latency_p50_ns=1010.0)
+    after = row(throughput_pps=19_600.0, instructions_per_frame=19_600.0, interrupts_per_frame=20_100.0, latency_p50_ns=20_200.0)
     found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
     assert found["throughput_pps"].verdict == "FAILED"
     assert found["throughput_pps"].worse_by == pytest.approx(0.02)
@@ -172,18 +172,21 @@ def test_thresholds_and_names() -> None:
     assert verdict.parse_judged("throughput_pps, latency_p99_ns") == ("throughput_pps", "latency_p99_ns")
     with pytest.raises(IrqlabError, match="throughput_pps"):
         verdict.parse_judged("speed")
+    with pytest.raises(IrqlabError, match="--fail-on latency_max_ns: allowed are throughput_pps"):
+        verdict.parse_judged("latency_max_ns")
 
 
 def test_exports() -> None:
-    found = list(export.cases([document(row(), row("e<1000>", throughput_pps=980.0))], 0.01))
+    found = list(export.cases([document(row(), row("e<1000>", throughput_pps=19_600.0))], 0.01))
     suite = ElementTree.fromstring(export.junit(found).partition("\n")[2]).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == (str(len(METRICS)), "1")
     assert "worse by 2.00%" in str([f.get("message") for f in suite.iter("failure")])
     assert "**FAILED**" in export.markdown(found)
-    assert "FAILED: e\\<1000\\> against 8139cp: worse by more than allowed: throughput -2.00 %; allowed: 1 %." in export.markdown(
-        found
+    said = (
+        "FAILED: e\\<1000\\> against 8139cp: worse by more than allowed: throughput -2.00 % (one run of each: noise is not known)"
     )
+    assert f"{said}; allowed: 1 %." in export.markdown(found)
     assert suite.findtext("system-out", "").startswith("FAILED: e<1000> against 8139cp")
     assert "e\\<1000\\>" in export.markdown(found)
     assert len(export.comma_separated(found).splitlines()) == len(METRICS) + 1
@@ -197,7 +200,10 @@ def test_exports() -> None:
 
 def test_two_files_are_exported_as_they_are_compared() -> None:
     """Each has the loads for a slower side, too; only the highest that both have counts."""
-    files = [document(row(), row(base_pps=40_000.0)), document(row("new"), row("new", base_pps=40_000.0, throughput_pps=900.0))]
+    files = [
+        document(row(), row(base_pps=40_000.0)),
+        document(row("new"), row("new", base_pps=40_000.0, throughput_pps=18_000.0)),
+    ]
     (one,) = export.cases(files, 0.01)
     ((before, after),) = verdict.pairs(*map(verdict.measured, files))
     assert (one.before, one.after) == (before, after)
@@ -221,7 +227,7 @@ def test_matrix_schemes_and_csv() -> None:
         matrix.schemes("napi+off,,")
     lines = matrix.to_csv([row(), {**row(), "complete": False}]).splitlines()
     assert len(lines) == 2
-    assert lines[1].startswith("8139cp,,,,rtl8139,250,64,False,1000.0")
+    assert lines[1].startswith("8139cp,,,,rtl8139,250,64,False,20000.0")
 
 
 def test_an_unknown_revision_is_reported(tmp_path: Path) -> None:
@@ -308,15 +314,29 @@ def test_less_than_an_instruction_per_frame_is_no_difference() -> None:
     assert compared(before, after, 0.0)["instructions_per_frame"].verdict == "no difference"
 
 
-def test_figures_are_medians_though_only_first_members_count_lines_of_memory() -> None:
-    """`compare --memory`: the first member has metrics that the others do not have."""
+def test_a_figure_of_some_members_only_is_not_judged() -> None:
     old, new = (side(*({"throughput_pps": pps - n * 100.0} for n in range(6))) for pps in (50_000.0, 40_000.0))
-    for rows in (old, new):
-        rows[0]["summary"]["metrics"]["code_lines_per_frame"] = 100.0
+    for rows, lines in ((old, 100.0), (new, 200.0)):
+        rows[0]["summary"]["metrics"]["code_lines_per_frame"] = lines
         for one in rows[1:]:
             one["summary"]["metrics"].pop("code_lines_per_frame", None)
-    line = compared(old, new, 0.01)["throughput_pps"]
+    found = compared(old, new, 0.01)
+    line = found["throughput_pps"]
     assert (line.before, line.after, line.verdict) == (49_700.0, 39_700.0, "FAILED")
+    assert found["code_lines_per_frame"].verdict == "not judged"
+
+
+def test_one_run_of_each_differs_beyond_the_floor_and_says_that_noise_is_not_known() -> None:
+    def said(pps: float) -> tuple[str, str]:
+        before, after = row(throughput_pps=50_000.0), row(throughput_pps=pps)
+        lines = verdict.lines(before, after, 0.0)
+        line = next(line for line in lines if line.metric.name == "throughput_pps")
+        return line.verdict, verdict.answer([(after, [line])], ("a", "b"))
+
+    assert said(49_901.0)[0] == "no difference"
+    text, sentence = said(49_800.0)
+    assert text == "FAILED"
+    assert "one run of each: noise is not known" in sentence
 
 
 def test_a_percentile_with_few_frames_beyond_it_is_only_shown() -> None:
@@ -338,7 +358,7 @@ def test_the_answer_is_one_sentence() -> None:
         return units.plain(verdict.answer([(rows[1], verdict.lines(*rows, fail_above))], ("old.ko", "new.ko")))
 
     before = side(*[{"throughput_pps": 50_000.0}] * 6)
-    slow = side(*[{"throughput_pps": 47_500.0, "latency_p50_ns": 900.0}] * 6)
+    slow = side(*[{"throughput_pps": 47_500.0, "latency_p50_ns": 18_000.0}] * 6)
     once = "(all 6 members of a side beyond all of the other)"
     assert said(before) == "new.ko against old.ko: no figure differs."
     assert said(before, 0.01) == "Passed: new.ko against old.ko: no figure differs; allowed: 1 %."
@@ -347,8 +367,8 @@ def test_the_answer_is_one_sentence() -> None:
         "FAILED: new.ko against old.ko: worse by more than allowed: throughput -5.00 %; better: latency, p50 -10.00 % "
         f"{once}; allowed: 1 %."
     )
-    reads = side(*[{"throughput_pps": 50_000.0, "nic_reads_per_frame": 1001.0}] * 6)
-    assert said(reads) == f"new.ko against old.ko: worse: NIC register reads per frame +1.00 (+0.10 %) {once}."
+    reads = side(*[{"throughput_pps": 50_000.0, "nic_reads_per_frame": 20_020.0}] * 6)
+    assert said(reads) == f"new.ko against old.ko: worse: NIC register reads per frame +20.00 (+0.10 %) {once}."
     near = side(*({"throughput_pps": 50_001.0 + n} for n in range(6)))
     assert said(near, 0.0) == "Passed: new.ko against old.ko: no difference beyond noise; allowed: 0 %."
 
@@ -375,11 +395,11 @@ def test_a_report_shows_the_loads_that_were_compared() -> None:
 
 def test_the_other_side_of_a_file_is_offered_one_of_its_loads() -> None:
     kept = [row(), row(base_pps=40_000.0)]
-    assert [compare._known(kept, Workload(), base) for base in (63_000.0, 50_000.0, 40_000.0)] == [50_000.0, 50_000.0, 40_000.0]
+    assert [loads.known_base(kept, Workload(), base) for base in (63_000.0, 50_000.0, 40_000.0)] == [50_000.0, 50_000.0, 40_000.0]
     with pytest.raises(IrqlabError, match="measure both sides in one command"):
-        compare._known(kept, Workload(), 31_500.0)
+        loads.known_base(kept, Workload(), 31_500.0)
     with pytest.raises(IrqlabError, match="no result for frame size 512"):
-        compare._known(kept, Workload(size=512), 50_000.0)
+        loads.known_base(kept, Workload(size=512), 50_000.0)
 
 
 def test_a_report_begins_with_the_answer_and_tells_two_modules_of_a_name_apart() -> None:

@@ -73,11 +73,15 @@ def test_an_old_frame_stays_one_whatever_it_waits_for():
 
 
 def test_a_frame_waited_behind_work_if_the_processor_did_not_idle_for_longer_than_a_frame_takes():
-    for what in ("late", "old", "lost"):
+    for what in ("late", "old"):
         one, _ = weigh(what, 20_000, 500_000, (GAP_NS - 900, GAP_NS + 20_000), (GAP_NS + 500_000, 9_000_000))
         assert (one.what, one.by_itself_ns) == ("held", 500_000)
         one, _ = weigh(what, 20_000, 500_000, (GAP_NS + 100_000, GAP_NS + 120_001))
         assert (one.what, one.by_itself_ns) == (what, 500_000)
+
+
+def test_work_explains_no_lost_frame():
+    assert weigh("lost", 20_000, 500_000)[0] == replace(found("lost"), by_itself_ns=500_000)
 
 
 def test_work_explains_no_frame_that_was_much_later_before():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -39,11 +38,12 @@ from irqlab.reproduce.table import Table, tables_of
 from irqlab.results.document import MethodResult
 from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests import ROOT
 from tests.unit.fake_session import FakeSession
 from tests.unit.fakes import FakeBench
 from tests.unit.paper_tables import PAPER_US, cell, spanos, throughput_table
 
-FUNCTIONS = (Path(__file__).parents[1] / "data" / "spanos2008_functions.txt").read_text().splitlines()[1:]
+FUNCTIONS = (ROOT / "tests/data/spanos2008_functions.txt").read_text().splitlines()[1:]
 
 
 @dataclass(frozen=True)

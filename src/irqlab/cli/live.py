@@ -46,7 +46,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 app = typer.Typer(
     name="live",
-    help="Measure a real machine with two Ethernet ports of this host (docs/live.md).",
+    help="Measure a real machine with two Ethernet ports of this host (docs/use/live.md).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

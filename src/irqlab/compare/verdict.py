@@ -80,9 +80,9 @@ class Line:
     fail_above: float | None = None
     """Share by which `after` may be worse."""
     spread: Spread | None = None
-    """None: the members are not known, so any difference is one."""
+    """None: a side has one member, so what harmless changes do is not known."""
     judged: bool = True
-    """False: it is only shown, since too few frames determine it."""
+    """False: it is only shown, since too few frames or members determine it."""
     counted: bool = False
     """`after` is `before` and what functions gained beyond what members differ by."""
 
@@ -113,9 +113,9 @@ class Line:
             return False
         if self.counted:
             return abs(self.after - self.before) >= self.metric.floor
-        if self.spread is None:
-            return True
         least = self.metric.floor if self.metric.where == "cost" else max(self.metric.floor, RELATIVE * abs(self.before))
+        if self.spread is None:
+            return abs(self.after - self.before) >= least
         return self.spread.apart and abs(self.spread.change) >= least
 
     @property
@@ -138,7 +138,6 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
     """Every metric of two rows; `judged`: names of the metrics that can fail; empty: all."""
     spreads = {metric.name: _spread(metric, before, after) for metric in METRICS}
     known = {name: spread for name, spread in spreads.items() if spread is not None}
-    # If only the first members were asked for lines of memory, rows of medians have no medians of metrics.
     old = before["summary"]["metrics"] | {name: median_low(spread.before) for name, spread in known.items()}
     new = after["summary"]["metrics"] | {name: median_low(spread.after) for name, spread in known.items()}
     timed = min(row["summary"]["timed"] for row in (before, after))
@@ -152,7 +151,7 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
             after=new.get(m.name),
             fail_above=fail_above if not judged or m.name in judged else None,
             spread=None if counted and m.name == INSTRUCTIONS else spreads[m.name],
-            judged=timed * BEYOND.get(m.name, 1.0) >= TAIL or m.name not in BEYOND,
+            judged=(timed * BEYOND.get(m.name, 1.0) >= TAIL or m.name not in BEYOND) and (m.name in known or not known),
             counted=counted and m.name == INSTRUCTIONS,
         )
         for m in METRICS
@@ -262,7 +261,8 @@ def answer(found: Sequence[tuple[Row, Sequence[Line]]], names: tuple[str, str]) 
         "no figure differs" if all(ln.verdict in ("same", "") for ln in every) else "no difference beyond noise"
     )
     members = max((len(line.spread.before) for line in every if line.spread), default=0)
-    sure = f" (all {members} members of a side beyond all of the other)" if members and parts else ""
+    sure = f" (all {members} members of a side beyond all of the other)" if members else " (one run of each: noise is not known)"
+    sure = sure if parts else ""
     begin = f"{names[1]} against {names[0]}"
     if allowed is None:
         return f"{begin}: {text}{sure}."
@@ -297,7 +297,7 @@ def parse_threshold(text: str | None, option: str = "--fail-above") -> float | N
 def parse_judged(text: str | None) -> tuple[str, ...]:
     """Names of METRICS, separated by commas. Raises IrqlabError."""
     names = tuple(name.strip() for name in text.split(",")) if text is not None else ()
-    known = [metric.name for metric in METRICS]
+    known = [metric.name for metric in METRICS if BEYOND.get(metric.name, 1.0)]
     for name in names:
         if name not in known:
             raise IrqlabError(f"--fail-on {name}: allowed are {', '.join(known)}")

@@ -176,7 +176,7 @@ class Dut(Agent):
     def run_trial(
         self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """Runs a trial to the end of its drain, with the agent asleep; returns RESULT (docs/protocol.md).
+        """Runs a trial to the end of its drain, with the agent asleep; returns RESULT (docs/inside/protocol.md).
 
         `meanwhile` is called while it runs, with the start of the window in virtual ns.
         """

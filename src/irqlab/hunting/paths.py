@@ -131,7 +131,7 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
         if not points or found.interrupted:
             break
         asked: list[Trial[HuntResult]] = [_with(one, code, some) for some in points]
-        results = runner.attempts(asked, lambda _: f"{case.kind}, {case.port} port, before each instruction of {len(ways)} paths")
+        results = runner.attempts(asked, f"{case.kind}, {case.port} port, instructions of {len(ways)} paths")
         broken = list(found.broken)
         judged, missed = list(found.pairs), list(found.missed)
         for trial, result in zip(asked, results, strict=True):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.debug.evidence import replay_of
 from irqlab.debug.trace import listing
@@ -28,7 +27,6 @@ from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.machine import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
-from irqlab.trials.trial import Trial
 
 BY_PATH = (ARRIVALS, TRANSMIT, INTERRUPTS)
 """What is also tried by instructions of paths."""
@@ -88,7 +86,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
     asked = list(trials(spans, step_ns, case.trial))
-    tried = runner.attempts(asked, lambda trial: _progress(case, trial))
+    tried = runner.attempts(asked, f"{case.kind}, {case.port} port, instants")
     judged, findings = [], []
     pcs: set[int] = set()
     for trial, found in zip(asked, tried, strict=True):
@@ -208,11 +206,6 @@ def _spans(case: Case, alone: HuntResult, options: Options, step_ns: int, limits
 
 def _count(spans: Sequence[tuple[int, int]], step_ns: int) -> int:
     return sum((end - begin) // step_ns + 1 for begin, end in spans)
-
-
-def _progress(case: Case, trial: Trial[HuntResult]) -> str:
-    assert isinstance(trial, HuntTrial)
-    return f"{case.kind}, {case.port} port, instants from {units.duration(trial.first_gap_ns)}"
 
 
 def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabError) -> Finding:

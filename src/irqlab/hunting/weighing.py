@@ -39,8 +39,9 @@ def _tried_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits
     finding = replace(finding, arrival_ns=worst.arrival_ns, pc=worst.pc)
     if worst.latency_ns is not None:
         what, longest_ns = _after_all(found, frames, finding.what, limits), worst.latency_ns
-        # If it was later before, then not for the same reason.
-        explained = what != HELD or finding.worst_ns is None or finding.worst_ns <= longest_ns + limits.bound_ns
+        # If it was later before, or did not come out, then not for the same reason.
+        before_ns = longest_ns if finding.worst_ns is None else finding.worst_ns
+        explained = what != HELD or (finding.what != "lost" and before_ns <= longest_ns + limits.bound_ns)
         return replace(finding, what=what if explained else finding.what, by_itself_ns=longest_ns)
     if finding.what == "late":
         return replace(finding, what="left")

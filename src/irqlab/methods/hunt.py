@@ -46,7 +46,7 @@ STEPS_BEFORE, STEPS_AFTER = 3, 18
 BADNESS = ("message", "lost", "left", "stuck", "duplicated", "old", "kept", "reordered", "overtaken", "late")
 """What can be found, the worst first."""
 QEMU = 7
-"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
+"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/use/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
 ROWS, MARKS, PAUSE_NS = 7, 9, 30_000
@@ -539,8 +539,7 @@ METHOD = Method(
     name="hunt",
     place=57,
     title="Race hunt",
-    help="Trigger an event after every single instruction that a frame causes: another frame, a change, an interrupt without "
-    "cause, a failed allocation. Exit code 1: something was found.",
+    help="Is the driver racy? Another event comes before each instruction that a frame causes. Exit code 1: it is.",
     intro="A frame finds the device under test idle; an event happens a little later, at another instant each time. All instants "
     "at which the device executes are tried. Each frame has to come out once, in order, and within the bound of the latency "
     "of a frame that comes alone; packets have to be freed, and after a change frames have to pass.",
@@ -550,6 +549,7 @@ METHOD = Method(
         "Race hunt", Sample, note="Missed: instants at which something went wrong. Held: late behind work, which is no miss"
     ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
+    panel="To begin with",
     options=Options,
     shared=(*DUT, *SCHEMES, "size", *RUN),
     plots=_plots,

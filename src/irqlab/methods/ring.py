@@ -126,7 +126,7 @@ METHOD = Method(
     name="ring",
     place=65,
     title="Transmit ring",
-    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/transmit-ring.md).",
+    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/use/transmit-ring.md).",
     intro="How full the transmit ring is: the descriptors that the driver has handed over and the NIC has not given back. "
     "Only with the tester's own PCI cards, whose wire takes time.",
     sample=Sample,

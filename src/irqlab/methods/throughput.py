@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
-
-from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+from typing import TYPE_CHECKING, Annotated
 
 from irqlab import units
 from irqlab.config.traffic import mean_frame_bytes, wire_rate_pps
@@ -28,6 +26,9 @@ from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
+
+if TYPE_CHECKING:  # what MLRsearch does when it is imported takes half a second, which most commands need not wait for
+    from MLRsearch import MeasurementResult
 
 MIN_RATE_PPS = 100.0
 COLLAPSED = 0.1
@@ -66,8 +67,8 @@ def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
 
 
 @dataclass
-class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """Lets MLRsearch measure with a runner; remembers every trial."""
+class _Measurer:
+    """MLRsearch's AbstractMeasurer: lets it measure with a runner; remembers every trial."""
 
     runner: TrialRunner
     workload: Workload
@@ -130,10 +131,13 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             self.low_pps = max(self.low_pps, load)
         else:
             self.high_pps = min(self.high_pps, load)
-        self.runner.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
+        low, high = self.low_pps / 1e3, self.high_pps / 1e3
+        self.runner.progress(f"{low:.1f} .. {high:.1f} kpps" if math.isfinite(high) else f"at least {low:.1f} kpps")
         return trial
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        from MLRsearch import MeasurementResult
+
         if self.workload.trials_per_load > 1:  # the bracket's trial counts once
             trial = self.made.pop(intended_load, None) or self._new_trial(intended_load)
         else:
@@ -158,6 +162,8 @@ def _not_as_wide(low: float, high: float, width: float) -> tuple[float, float]:
 
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     """Searches the throughput for one frame size. Raises IrqlabError if frames are lost even at MIN_RATE_PPS."""
+    from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
+
     seconds = workload.duration_ns / 1e9
     goal = SearchGoal(
         loss_ratio=workload.loss_tolerance,

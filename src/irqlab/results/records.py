@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Types of what was measured, in a result document (docs/results.md): trials, and rows without their samples and summaries.
+"""Types of what was measured, in a result document (docs/use/results.md): trials, and rows without their samples and summaries.
 
 Where it was measured is in irqlab.results.environment.
 
@@ -91,7 +91,7 @@ class Spread(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EnsembleRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which member of an ensemble a row is; the first also describes the ensemble (docs/measuring.md)."""
+    """Which member of an ensemble a row is; the first also describes the ensemble (docs/use/measuring.md)."""
 
     member: Annotated[int, Meta(ge=0, description="0: nothing is perturbed.")]
     members: Annotated[int | UnsetType, Meta(description="How many there are; those after the first follow it.")] = UNSET

@@ -81,7 +81,8 @@ class JobRunner:
     def run(self, what: str, jobs: Mapping[K, Job[T]], answers: Answers[K, T] | None = None) -> dict[K, T]:
         """Runs independent jobs in parallel; returns their results by key, in the order of `jobs`.
 
-        `answers` is filled meanwhile. Raises the first error; an IrqlabError is prefixed with the job's label.
+        `answers` is filled meanwhile. Raises the first error, of several at once that of the first job. The label of the job
+        stands before the text of an IrqlabError.
         """
         answers = Answers() if answers is None else answers
         batch = self.display.batch(what, len(jobs))
@@ -93,8 +94,9 @@ class JobRunner:
                     answers.runners[key] = TrialRunner(job.bench, self._slots, tell)
                     futures[key] = pool.submit(_one, job, answers.runners[key], finished)
                 finished_or_failed, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
-                for future in finished_or_failed:
-                    future.result()
+                for future in futures.values():
+                    if future in finished_or_failed:
+                        future.result()
         finally:
             for key, future in futures.items():
                 if not future.cancelled() and future.exception() is None:

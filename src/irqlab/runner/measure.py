@@ -34,7 +34,7 @@ class Outcome:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The JSON document (docs/results.md), of the results that there are when it is asked for first."""
+        """The JSON document (docs/use/results.md), of the results that there are when it is asked for first."""
         return document.document(["irqlab", *sys.argv[1:]], self.environment, self.results, complete=self.error is None)
 
 

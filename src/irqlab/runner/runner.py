@@ -16,6 +16,7 @@ from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, workers
 from irqlab.qemu.machine import MachineError
 from irqlab.results.document import MethodResult
+from irqlab.runner.progress import Remaining
 from irqlab.trials.bench import Bench
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.initial import LineProfile
@@ -47,7 +48,7 @@ class TrialRunner:
         return result
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `trial`, and the profile of its window (docs/protocol.md, `profile`)."""
+        """As `trial`, and the profile of its window (docs/inside/protocol.md, `profile`)."""
         with self.slots:
             result, profile = self.bench.profile(trial, addresses, lines)
         self._remember(result)
@@ -80,15 +81,20 @@ class TrialRunner:
         with workers(len(trials)) as pool:
             return list(pool.map(one, range(len(trials)), trials))
 
-    def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
-        """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result."""
+    def attempts(self, trials: Sequence[Trial[R]], what: str) -> list[R | IrqlabError]:
+        """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result.
+
+        `what` is told with the number of trials that are done, and how long the others may take.
+        """
+        left = Remaining(len(trials))
 
         def one(trial: Trial[R]) -> R | IrqlabError:
             try:
                 result = self.attempt(trial)
             except CancelledError as error:
                 return error
-            self.progress(say(trial))
+            if text := left.one_done():
+                self.progress(f"{what}: {text}")
             return result
 
         with workers(len(trials)) as pool:

@@ -58,7 +58,7 @@ class Bench(Protocol):
         """A trial's result. Not `cached`: it runs even if its result is known. Raises IrqlabError."""
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError on real ports."""
+        """As `run`, and the profile of its window (docs/inside/protocol.md, `profile`). Raises IrqlabError on real ports."""
 
     def lab(self) -> Testbed:
         """The lab's testbed, in which the DUT can be opened and looked into. Raises IrqlabError on real ports."""

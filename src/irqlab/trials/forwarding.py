@@ -231,7 +231,7 @@ class ForwardingResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The trial as stored in `measured` (docs/results.md)."""
+        """The trial as stored in `measured` (docs/use/results.md)."""
         spec = asdict(self.spec)
         for name in ("capture", "costs", "count_events"):
             spec.pop(name)

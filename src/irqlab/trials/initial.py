@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class LineProfile:
-    """What is to be found out about the lines of memory that a trial uses (docs/protocol.md, `profile`)."""
+    """What is to be found out about the lines of memory that a trial uses (docs/inside/protocol.md, `profile`)."""
 
     keep: list[tuple[int, int]]
     """Memory that is copied when the window closes: virtual addresses and bytes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tester counts in a trial, from its answer to the result document (docs/protocol.md, RESULT).
+"""What the tester counts in a trial, from its answer to the result document (docs/inside/protocol.md, RESULT).
 
 The order of the fields is that in documents.
 """
@@ -37,7 +37,7 @@ class Ipdv(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stream(Struct, frozen=True, forbid_unknown_fields=True):
-    """The frames of one load in one direction (docs/protocol.md)."""
+    """The frames of one load in one direction (docs/inside/protocol.md)."""
 
     from_: Count = msgspec.field(name="from")
     to: Count
@@ -61,7 +61,7 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Port(Struct, frozen=True, forbid_unknown_fields=True):
-    """A port of the tester (docs/protocol.md)."""
+    """A port of the tester (docs/inside/protocol.md)."""
 
     sent: Count
     refused: Count
@@ -99,7 +99,7 @@ class TlbCounts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryCounts(Struct, frozen=True, forbid_unknown_fields=True):
-    """The memory model's counters in the window (docs/protocol.md)."""
+    """The memory model's counters in the window (docs/inside/protocol.md)."""
 
     stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory, registers and interrupts.")]
     stalls_ps: Stalls

@@ -228,7 +228,7 @@ class Testbed:
         return caches(self.config)
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError."""
+        """As `run`, and the profile of its window (docs/inside/protocol.md, `profile`). Raises IrqlabError."""
         result, profile = self._kept(trial, addresses, lines)
         assert profile is not None
         return result, profile
