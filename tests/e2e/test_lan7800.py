@@ -50,7 +50,7 @@ def test_a_snapshot_during_transfers_continues_identically(lab: Lab, tmp_path: P
         save(machine, tmp_path / "again")
     with start(lab.testbed.machine, tmp_path / "again") as machine:
         dut = Dut(machine)
-        result = lab.trial(20_000).spec.measure(dut, lab.testbed.conditions, fresh=False)
+        result = lab.trial(20_000).spec.measure_again(dut, lab.testbed.conditions)
     assert result.total("lost") == 0
     assert not any("lan78xx" in line for line in result.kernel_log)
 

@@ -30,7 +30,7 @@ def main(ports: list[str], wanted: dict[str, Any]) -> None:
                 warmup_ns=10_000_000,
                 drain_ns=100_000_000,
             )
-            found = trial.measure(testbed.dut, testbed.conditions, fresh=False)
+            found = trial.measure_again(testbed.dut, testbed.conditions)
             print(json.dumps(found.to_json()), flush=True)
 
 

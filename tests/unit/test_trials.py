@@ -106,7 +106,7 @@ def test_a_stream_without_an_answer_is_an_error() -> None:
 
 def test_a_used_dut_s_counters_are_read_before_the_trial() -> None:
     dut = router(counters=[Counters(interrupts={"eth0": 4}), Counters(interrupts={"eth0": 6})])
-    found = ForwardingTrial((Load(1000.0),)).measure(dut, CONDITIONS, fresh=False)  # type: ignore[arg-type]
+    found = ForwardingTrial((Load(1000.0),)).measure_again(dut, CONDITIONS)  # type: ignore[arg-type]
     assert found.counters.interrupts == {"eth0": 2}
     assert [name for name, *_ in dut.asked] == ["play_hosts", "counters", "trial", "counters", "check log"]
 

@@ -61,6 +61,10 @@ class ForwardingTrial(Trial["ForwardingResult"]):
         """The result as without a memory model."""
         return replace(result, memory=None)
 
+    def measure_again(self, dut: Dut, conditions: Conditions) -> ForwardingResult:
+        """As `measure`; the DUT's counters are read before, and the caller looks at the kernel's messages."""
+        return self.measure(dut, conditions, fresh=False)
+
     def measure(self, dut: Dut, conditions: Conditions, fresh: bool = True) -> ForwardingResult:
         """Offers the loads and counts the frames that come out. `fresh`: the DUT was just restored, so its counters are known.
 

@@ -35,7 +35,7 @@ class SoakTrial(Trial["SoakResult"]):
         begin_ns = _now_ns(dut)
         self.ended.clear()
         for _ in range(self.count):
-            found = self.slice.measure(dut, conditions, fresh=False)
+            found = self.slice.measure_again(dut, conditions)
             messages = dut.kernel_log.messages[sum(len(one.kernel_messages) for one in self.ended) :]
             self.ended.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns, messages))
         return SoakResult(self, tuple(self.ended), list(dut.kernel_log.lines))
