@@ -10,6 +10,7 @@ use irqlab_tester::faults::{Damage, FaultPlan};
 use irqlab_tester::memory_model::Counts;
 use irqlab_tester::profile::Profile;
 use irqlab_tester::profile::map::Addresses;
+use irqlab_tester::refusal::Refusal;
 
 /// QEMU's clock and NICs.
 pub struct QemuBackend {
@@ -48,40 +49,42 @@ impl Backend for QemuBackend {
             Outcome::Refused
         }
     }
-    fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
+    fn profile(&mut self, addresses: &Addresses) -> Result<(), Refusal> {
         instrument::arm(addresses)
     }
-    fn profile_lines(&mut self, keep: &[(u64, u64)]) -> Result<(), String> {
+    fn profile_lines(&mut self, keep: &[(u64, u64)]) -> Result<(), Refusal> {
         lines::arm(keep)
     }
-    fn read_memory(&self, ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+    fn read_memory(&self, ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, Refusal> {
         lines::read(ranges)
     }
-    fn profile_result(&self) -> Result<Profile, String> {
+    fn profile_result(&self) -> Result<Profile, Refusal> {
         instrument::result()
     }
-    fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
+    fn plug(&mut self, port: usize, plugged: bool) -> Result<(), Refusal> {
         if self.cards {
             cards::plug(port, plugged)
         } else {
             nic::plug(port, plugged)
         }
     }
-    fn set_partner(&mut self, port: usize, pauses: bool) -> Result<(), String> {
+    fn set_partner(&mut self, port: usize, pauses: bool) -> Result<(), Refusal> {
         nic::set_partner(port, pauses)
     }
-    fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
+    fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, Refusal> {
         if self.cards {
             cards::inject_faults(port, plan)
         } else {
             nic::inject_faults(port, plan)
         }
     }
-    fn rings(&mut self, record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
+    fn rings(&mut self, record: bool) -> Result<Vec<Vec<[u64; 2]>>, Refusal> {
         if self.cards {
             Ok(cards::rings(record))
         } else {
-            Err("only of the tester's own PCI cards the transmit rings are seen".into())
+            Err(Refusal::unsupported(
+                "only of the tester's own PCI cards the transmit rings are seen",
+            ))
         }
     }
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
@@ -90,7 +93,7 @@ impl Backend for QemuBackend {
     fn pc(&self) -> u64 {
         machine::pc()
     }
-    fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
+    fn probe(&mut self, functions: &[u64]) -> Result<(), Refusal> {
         probes::arm(functions, self.ns_per_instruction)
     }
     fn entries(&mut self) -> Vec<Entry> {
@@ -99,10 +102,10 @@ impl Backend for QemuBackend {
     fn fail(&mut self, function: usize, after: u64, value: u64) {
         probes::fail(function, after, value);
     }
-    fn preempt(&mut self, switches: &Switches) -> Result<(), String> {
+    fn preempt(&mut self, switches: &Switches) -> Result<(), Refusal> {
         preemption::arm(switches)
     }
-    fn cue(&mut self, cues: &Cues) -> Result<(), String> {
+    fn cue(&mut self, cues: &Cues) -> Result<(), Refusal> {
         cues::arm(cues, self.ns_per_instruction)
     }
     fn cued(&self) -> (Vec<Cued>, Vec<Path>) {
@@ -114,23 +117,27 @@ impl Backend for QemuBackend {
     fn switched(&self) -> Vec<Switched> {
         preemption::switched()
     }
-    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
+    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), Refusal> {
         if self.cards {
             socket::delay_interrupts(by_ns);
         }
         if self.cards || by_ns == 0 {
             return Ok(());
         }
-        Err("only interrupts of the tester's own cards can be delayed".into())
+        Err(Refusal::unsupported(
+            "only interrupts of the tester's own cards can be delayed",
+        ))
     }
-    fn delay_writes(&mut self, by_ns: u64) -> Result<(), String> {
+    fn delay_writes(&mut self, by_ns: u64) -> Result<(), Refusal> {
         if self.cards {
             socket::delay_writes(by_ns);
         }
         if self.cards || by_ns == 0 {
             return Ok(());
         }
-        Err("only writes to registers of the tester's own cards can be delayed".into())
+        Err(Refusal::unsupported(
+            "only writes to registers of the tester's own cards can be delayed",
+        ))
     }
     fn interrupt(&mut self, port: usize) {
         if self.cards {

@@ -15,6 +15,7 @@ use super::api::api;
 use super::translation::Translation;
 use super::{clock, plugin};
 use irqlab_tester::backend::{Cued, Cues, Path};
+use irqlab_tester::refusal::Refusal;
 
 /// No more different paths are kept.
 const MAX_PATHS: usize = 256;
@@ -193,7 +194,7 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// Has events happen on cue in the next window. No ranges: ends that.
-pub fn arm(cues: &Cues, ns_per_instruction: u64) -> Result<(), String> {
+pub fn arm(cues: &Cues, ns_per_instruction: u64) -> Result<(), Refusal> {
     let anew = state().begin(cues, ns_per_instruction);
     ACTIVE.store(!cues.ranges.is_empty(), Ordering::Relaxed);
     if cues.ranges.is_empty() {
@@ -203,7 +204,9 @@ pub fn arm(cues: &Cues, ns_per_instruction: u64) -> Result<(), String> {
     let flush = api()
         .tb_flush
         .filter(|_| matches!(needed, (Some(_), Some(_), Some(_))));
-    let flush = flush.ok_or("this QEMU does not let the tester stop before an instruction")?;
+    let flush = flush.ok_or_else(|| {
+        Refusal::unsupported("this QEMU does not let the tester stop before an instruction")
+    })?;
     if anew {
         // What was translated does not know the code.
         // SAFETY: processor 0 exists; QEMU does this when its thread leaves its block.

@@ -13,6 +13,7 @@ use super::translation::{MemoryAccess, Translation, counter};
 use irqlab_tester::profile::access::{Access, Space, port};
 use irqlab_tester::profile::map::Addresses;
 use irqlab_tester::profile::{Block, Profile, Profiler, ending::ending};
+use irqlab_tester::refusal::Refusal;
 
 struct Instrument {
     /// Blocks by number. A block that is translated again keeps its number.
@@ -23,11 +24,13 @@ struct Instrument {
 
 static INSTRUMENT: Mutex<Option<Instrument>> = Mutex::new(None);
 
-fn with<T>(work: impl FnOnce(&mut Instrument) -> Result<T, String>) -> Result<T, String> {
+fn with<T>(work: impl FnOnce(&mut Instrument) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut guard = INSTRUMENT.lock().unwrap_or_else(|e| e.into_inner());
     guard
         .as_mut()
-        .ok_or("this QEMU was started without the tester's argument profile=1".into())
+        .ok_or_else(|| {
+            Refusal::unsupported("this QEMU was started without the tester's argument profile=1")
+        })
         .and_then(work)
 }
 
@@ -41,7 +44,7 @@ pub fn install() {
 }
 
 /// Profiles every window from now on.
-pub fn arm(addresses: &Addresses) -> Result<(), String> {
+pub fn arm(addresses: &Addresses) -> Result<(), Refusal> {
     with(|instrument| {
         let profiler = Profiler::new(addresses, counter())?;
         for block in &mut instrument.blocks {
@@ -64,7 +67,7 @@ pub fn window(open: bool) {
 }
 
 /// The profile of the last window.
-pub fn result() -> Result<Profile, String> {
+pub fn result() -> Result<Profile, Refusal> {
     with(|instrument| {
         let profiler = instrument
             .profiler

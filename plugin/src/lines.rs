@@ -15,6 +15,7 @@ use super::{caches, machine};
 use irqlab_tester::memory_model::Used;
 use irqlab_tester::profile::lines::{Lines, Result as Found, User};
 use irqlab_tester::profile::map::Map;
+use irqlab_tester::refusal::Refusal;
 
 const PAGE_BYTES: u64 = 4096;
 /// Most bytes that are copied besides, or read at once.
@@ -42,9 +43,12 @@ fn with<T>(work: impl FnOnce(&mut State) -> T) -> Option<T> {
 }
 
 /// Profiles the lines of every window from now on. `keep`: memory, by virtual address and bytes, to be copied when it closes.
-pub fn arm(keep: &[(u64, u64)]) -> Result<(), String> {
-    let (fetch_shift, data_shift, levels) = caches::shape()
-        .ok_or("lines: this QEMU was started without the tester's arguments l1i, l1d and ram")?;
+pub fn arm(keep: &[(u64, u64)]) -> Result<(), Refusal> {
+    let (fetch_shift, data_shift, levels) = caches::shape().ok_or_else(|| {
+        Refusal::unsupported(
+            "lines: this QEMU was started without the tester's arguments l1i, l1d and ram",
+        )
+    })?;
     check(keep)?;
     *STATE.lock().unwrap_or_else(|e| e.into_inner()) = Some(State {
         lines: Lines::new(fetch_shift, data_shift, levels),
@@ -105,7 +109,7 @@ pub fn result(map: &Map) -> Option<Found> {
 }
 
 /// The DUT's memory at virtual addresses, in base64: as it was when the window closed if it was copied, else as it is. None: not mapped.
-pub fn read(ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+pub fn read(ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, Refusal> {
     check(ranges)?;
     let mut guard = STATE.lock().unwrap_or_else(|e| e.into_inner());
     let empty = HashMap::new();

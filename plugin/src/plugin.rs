@@ -26,6 +26,7 @@ use super::workarounds::ioapic_throttle::Ioapic;
 use super::{caches, device_writes, lines, machine, main_loop, net};
 use irqlab_tester::backend::{Backend, Cue, Cues, Switches};
 use irqlab_tester::control;
+use irqlab_tester::refusal::{Kind, Refusal};
 use irqlab_tester::tester::{Answer, Tester};
 
 /// The command port (docs/inside/protocol.md, link 2).
@@ -36,17 +37,39 @@ const REG_DATA: u64 = 4;
 
 /// A DUT that has executed nothing for this long idles.
 const IDLE_NS: u64 = 20_000;
+/// How much longer than a trial the agent sleeps, in ns.
+const MARGIN_NS: u64 = 100_000;
 /// The tester's first line to the lab.
 const HELLO: &str = concat!(
     r#"{"ok":{"hello":"irqlab-tester","version":""#,
     env!("CARGO_PKG_VERSION"),
-    r#"","protocol":1}}"#
+    r#"","protocol":2}}"#
 );
 
 /// A command of the lab that the agent is executing.
 struct AgentRequest {
     expires_ns: u64,
     limit_ns: u64,
+}
+
+/// The lab waits for the result of a trial, and the agent is to sleep until then.
+struct Awaited {
+    /// How much longer than asked for it may sleep, in ns.
+    patience_ns: u64,
+    /// It has slept already.
+    slept: bool,
+}
+
+impl Awaited {
+    /// How long the agent is to sleep now, in ns, for a trial that ends at `end_ns`. None: the trial is over.
+    ///
+    /// The DUT's clock may run fast by a millionth, which is more than the margin if the trial takes minutes: then it sleeps again.
+    fn sleep_ns(&self, end_ns: u64, now_ns: u64) -> Option<u64> {
+        match end_ns.checked_sub(now_ns) {
+            None if self.slept => None,
+            left_ns => Some(left_ns.unwrap_or(0) + MARGIN_NS),
+        }
+    }
 }
 
 /// A pause that the lab has asked for: at an instant, or as soon after it as the DUT idles.
@@ -74,6 +97,7 @@ struct Plugin {
     lab: Option<Lab>,
     greeted: bool,
     agent_request: Option<AgentRequest>,
+    awaited: Option<Awaited>,
     pause_request: Option<PauseRequest>,
     /// The command that the agent is reading, and how much of it has been read, in bytes.
     command: Vec<u8>,
@@ -100,6 +124,10 @@ impl Plugin {
         }
     }
 
+    fn refuse(&mut self, refusal: Refusal) {
+        self.say(&control::answer::<()>(&Err(refusal)));
+    }
+
     /// Reads the lab's commands until one needs the guest; returns that one's length.
     fn next_command(&mut self) -> u32 {
         if !self.greeted {
@@ -108,19 +136,19 @@ impl Plugin {
             self.say(HELLO);
         }
         loop {
+            if let Some(bytes) = self.sleep_to_the_end() {
+                return bytes;
+            }
             let Some(lab) = &mut self.lab else { return 0 };
             let line = lab.next_line();
             match self.tester.command(line.trim_end(), &mut self.backend) {
                 Answer::Reply(reply) => self.say(&reply),
-                Answer::Guest { command, limit_ns } => {
-                    let expires_ns = clock::now_ns().saturating_add(limit_ns);
-                    self.agent_request = Some(AgentRequest {
-                        expires_ns,
-                        limit_ns,
+                Answer::Guest { command, limit_ns } => return self.request(command, limit_ns),
+                Answer::Finish { patience_ns } => {
+                    self.awaited = Some(Awaited {
+                        patience_ns,
+                        slept: false,
                     });
-                    self.command = command.into_bytes();
-                    self.command_at = 0;
-                    return self.command.len() as u32;
                 }
                 Answer::StopAt { after_ns } => {
                     let at_ns = clock::now_ns().saturating_add(after_ns);
@@ -135,7 +163,7 @@ impl Plugin {
                     self.halt_at(at_ns);
                     main_loop::call_soon(attend);
                 }
-                Answer::Pause => self.say(r#"{"error":"pause: the DUT waits for a command"}"#),
+                Answer::Pause => self.refuse("pause: the DUT waits for a command".into()),
                 Answer::Rewind { path } => {
                     if self.can_rewind_to(path) {
                         return 0;
@@ -149,11 +177,37 @@ impl Plugin {
         }
     }
 
+    /// Has the agent execute a command, which may take so long; returns the command's length.
+    fn request(&mut self, command: String, limit_ns: u64) -> u32 {
+        let expires_ns = clock::now_ns().saturating_add(limit_ns);
+        self.agent_request = Some(AgentRequest {
+            expires_ns,
+            limit_ns,
+        });
+        self.command = command.into_bytes();
+        self.command_at = 0;
+        self.command.len() as u32
+    }
+
+    /// Has the agent sleep until the trial that the lab waits for has ended. None: there is none, or the lab has its result.
+    fn sleep_to_the_end(&mut self) -> Option<u32> {
+        let awaited = self.awaited.as_mut()?;
+        let Some(sleep_ns) = awaited.sleep_ns(self.tester.trial_end_ns(), clock::now_ns()) else {
+            self.awaited = None;
+            let result = self.tester.result(&mut self.backend);
+            self.say(&control::answer(&result));
+            return None;
+        };
+        awaited.slept = true;
+        let limit_ns = sleep_ns.saturating_add(awaited.patience_ns);
+        Some(self.request(format!(r#"{{"sleep":{{"ns":{sleep_ns}}}}}"#), limit_ns))
+    }
+
     /// Whether the machine will be put back to a snapshot; if not, the lab is told why.
     fn can_rewind_to(&mut self, path: String) -> bool {
         if let Err(why) = &self.rewinder {
-            let refusal = control::answer::<()>(&Err(format!("rewind: {why}")));
-            self.say(&refusal);
+            let refusal = Refusal::unsupported(format!("rewind: {why}"));
+            self.refuse(refusal);
             return false;
         }
         self.rewinding = Some(path);
@@ -183,7 +237,14 @@ impl Plugin {
         // After a restore the agent ends a request that another tester sent: nobody waits for it here.
         if self.agent_request.take().is_some() {
             let line = String::from_utf8_lossy(&answer).replace('\n', " ");
-            self.say(&line);
+            match control::refusal_of_agent(&line) {
+                Some(refusal) => {
+                    self.awaited = None;
+                    self.refuse(refusal);
+                }
+                None if self.awaited.is_some() => {} // it slept
+                None => self.say(&line),
+            }
         }
     }
 
@@ -192,10 +253,14 @@ impl Plugin {
         let now_ns = clock::now_ns();
         let expired = |request: &mut AgentRequest| now_ns >= request.expires_ns;
         if let Some(request) = self.agent_request.take_if(expired) {
+            self.awaited = None;
             let limit_ms = request.limit_ns / 1_000_000;
-            self.say(&format!(
-                r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time","kind":"silent"}}"#
-            ));
+            self.refuse(Refusal {
+                text: format!(
+                    "the DUT's agent gave no answer within {limit_ms} ms of virtual time"
+                ),
+                kind: Kind::Silent,
+            });
         }
         if let Some(pause) = self
             .pause_request
@@ -247,6 +312,7 @@ impl Plugin {
         let _ = self.backend.delay_writes(0);
         self.greeted = false;
         self.agent_request = None;
+        self.awaited = None;
         self.pause_request = None;
         self.command = Vec::new();
         self.command_at = 0;
@@ -328,8 +394,7 @@ unsafe extern "C" fn rewind_machine(_opaque: *mut c_void) {
     let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
     let Some(plugin) = guard.as_mut() else { return };
     if let Err(why) = rewound {
-        let failure = control::answer::<()>(&Err(format!("rewind: {why}")));
-        plugin.say(&failure);
+        plugin.refuse(format!("rewind: {why}").into());
         die(&why);
     }
     plugin.rewinder = Ok(rewinder);
@@ -432,6 +497,7 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         lab,
         greeted: false,
         agent_request: None,
+        awaited: None,
         pause_request: None,
         command: Vec::new(),
         command_at: 0,
@@ -446,4 +512,26 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
     });
     timer.arm(Some(0));
     machine::on_run_state(run_state_changed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn awaited(slept: bool) -> Awaited {
+        Awaited {
+            patience_ns: 0,
+            slept,
+        }
+    }
+
+    #[test]
+    fn the_agent_sleeps_at_least_once_and_until_the_trial_is_over() {
+        assert_eq!(awaited(false).sleep_ns(500, 100), Some(400 + MARGIN_NS));
+        assert_eq!(awaited(false).sleep_ns(100, 500), Some(MARGIN_NS));
+        assert_eq!(awaited(true).sleep_ns(500, 501), None);
+        // It woke early, or at the last instant.
+        assert_eq!(awaited(true).sleep_ns(500, 490), Some(10 + MARGIN_NS));
+        assert_eq!(awaited(true).sleep_ns(500, 500), Some(MARGIN_NS));
+    }
 }

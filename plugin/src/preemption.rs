@@ -20,6 +20,7 @@ use super::budget::Budget;
 use super::clock;
 use super::translation::Translation;
 use irqlab_tester::backend::{Switched, Switches};
+use irqlab_tester::refusal::Refusal;
 
 /// The longest turn, in instructions: longer than what a frame costs, so that a processor that was chosen gets far.
 const TURN: i64 = 50_000;
@@ -102,7 +103,7 @@ pub fn install(ns_per_instruction: u64) {
 }
 
 /// Has processors give way in the next window. No ranges: ends that.
-pub fn arm(switches: &Switches) -> Result<(), String> {
+pub fn arm(switches: &Switches) -> Result<(), Refusal> {
     let mut turns = turns();
     turns.begin_ns = None;
     if switches.ranges.is_empty() {
@@ -110,7 +111,7 @@ pub fn arm(switches: &Switches) -> Result<(), String> {
         return Ok(());
     }
     if !SEVERAL.load(Ordering::Relaxed) {
-        return Err("the machine has one processor".into());
+        return Err(Refusal::unsupported("the machine has one processor"));
     }
     let anew = turns.switches.ranges != switches.ranges;
     if anew {
@@ -125,7 +126,8 @@ pub fn arm(switches: &Switches) -> Result<(), String> {
     let flush = api()
         .tb_flush
         .filter(|_| matches!(needed, (Some(_), Some(_), Some(_))));
-    let flush = flush.ok_or("this QEMU does not let the tester choose who runs")?;
+    let flush = flush
+        .ok_or_else(|| Refusal::unsupported("this QEMU does not let the tester choose who runs"))?;
     if anew {
         // What was translated does not know the code.
         // SAFETY: processor 0 exists; QEMU does this when its thread leaves its block.

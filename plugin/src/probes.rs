@@ -12,6 +12,7 @@ use super::api::api;
 use super::translation::Translation;
 use super::{clock, cpu_state, machine};
 use irqlab_tester::backend::Entry;
+use irqlab_tester::refusal::Refusal;
 
 /// Registers of [`cpu_state`].
 const RAX: usize = 0;
@@ -48,7 +49,7 @@ fn with<T>(work: impl FnOnce(&mut Probes) -> T) -> T {
 }
 
 /// Probes these functions from now on, given by their addresses; none: no more.
-pub fn arm(functions: &[u64], ns_per_instruction: u64) -> Result<(), String> {
+pub fn arm(functions: &[u64], ns_per_instruction: u64) -> Result<(), Refusal> {
     let anew = with(|probes| {
         probes.entries = Vec::new();
         probes.failure = None;
@@ -68,7 +69,9 @@ pub fn arm(functions: &[u64], ns_per_instruction: u64) -> Result<(), String> {
         .and(api().icount_update)
         .and(api().timers_state);
     let flush = api().tb_flush.and_then(|flush| here.map(|_| flush));
-    let flush = flush.ok_or("this QEMU does not let the tester see where the processor is")?;
+    let flush = flush.ok_or_else(|| {
+        Refusal::unsupported("this QEMU does not let the tester see where the processor is")
+    })?;
     if anew {
         // What was translated has no probes.
         // SAFETY: processor 0 exists; QEMU does this when the processor leaves its block.

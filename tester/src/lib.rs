@@ -20,6 +20,7 @@ pub mod offload;
 pub mod pause;
 pub mod pci;
 pub mod profile;
+pub mod refusal;
 pub mod rng;
 pub mod rtl8139;
 pub mod tester;

@@ -44,7 +44,7 @@ from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.make_views import text_of
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import FakeBench
+from tests.unit.fakes import LATENCY, FakeBench, changed
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -62,13 +62,13 @@ def forwarded(*of: Any, slowest: float = 1000.0) -> ForwardingResult:
     made = FakeBench(lambda pps: min(pps, most)).run(ForwardingTrial((Load(most * 1.1),), duration_ns=100_000_000))  # type: ignore[arg-type]
     (stream,) = made.streams
     latency = {
-        **stream["latency"],
+        **LATENCY,
         "mean_ns": some(1e5, 2e6, *of),
         "p50_ns": 1500,
         "p99_ns": round(some(2e3, 3e3, *of)),
         "max_ns": 3500,
     }
-    return replace(made, streams=[{**stream, "latency": latency}], idle_ns=round(some(0, 1e8, *of)))
+    return replace(made, streams=[changed(stream, latency=latency)], idle_ns=round(some(0, 1e8, *of)))
 
 
 def found(*of: Any) -> MethodResult:
@@ -137,7 +137,7 @@ class Charged(FakeBench):
         return replace(
             made,
             cost_events=counted,
-            counters=replace(made.counters, driver={"eth0": {"rx_interrupts": made.streams[0]["sent"]}}),
+            counters=replace(made.counters, driver={"eth0": {"rx_interrupts": made.streams[0].sent}}),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import UNSET
 
@@ -24,25 +25,27 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Places, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.record import Stream
 from irqlab.units import NONE
 from tests.data.formulas import Formula, plateau, rows_of
-from tests.unit.fakes import LATENCY, FakeBench, stand_on
+from tests.unit import fakes
+from tests.unit.fakes import LATENCY, FakeBench, port, stand_on
 from tests.unit.test_application import CAPACITY_PPS, formula
 
 # Forwarding.
 
 
-def stream(load: int = 0, **changed: Any) -> dict[str, Any]:
-    counted = {"sent": 1000, "received": 900, "received_in_window": 800, "lost": 100, "late": 0}
-    return {"load": load, "from": 0, "to": 1, "latency": LATENCY, **counted, **changed}
+def stream(load: int = 0, **changed: Any) -> Stream:
+    counted = {"sent": 1000, "received": 900, "received_in_window": 800, "lost": 100}
+    return fakes.stream({"load": load, "to": 1, **counted, **changed})
 
 
-def forwarded(*streams: dict[str, Any], **changed: Any) -> ForwardingResult:
+def forwarded(*streams: Stream, **changed: Any) -> ForwardingResult:
     """A trial of half a second."""
     made = ForwardingResult(
         spec=ForwardingTrial((Load(2000.0),), duration_ns=500_000_000),
         streams=list(streams or (stream(),)),
-        ports=[{"refused": 7, "received": 40}, {"refused": 11, "received": 1960}],
+        ports=[port(refused=7, received=40), port(refused=11, received=1960)],
         instructions=1_600_000,
         idle_ns=125_000_000,
         counters=Counters(interrupts={"eth0": 300, "eth1": 200}),
@@ -81,7 +84,7 @@ def test_interrupts_are_divided_by_the_frames_of_the_whole_trial() -> None:
 
 
 def test_nothing_is_divided_by_nothing() -> None:
-    trial = forwarded(stream(sent=0, received=0, received_in_window=0, lost=0), ports=[{"refused": 0, "received": 0}])
+    trial = forwarded(stream(sent=0, received=0, received_in_window=0, lost=0), ports=[port()])
     assert (trial.loss_ratio, trial.instructions_per_frame, trial.interrupts_per_frame()) == (0.0, None, None)
     assert trial.caused_per_frame("rx") is None
 
@@ -107,7 +110,10 @@ def test_a_trial_as_json_states_every_count() -> None:
     )  # fmt: skip
     found = forwarded(counters=counters, kernel_log=["a line"]).to_json()
     spec = found.pop("spec")
-    assert (found.pop("streams"), found.pop("ports")) == (forwarded().streams, forwarded().ports)
+    assert (found.pop("streams"), found.pop("ports")) == (
+        [msgspec.to_builtins(stream())],
+        [msgspec.to_builtins(one) for one in forwarded().ports],
+    )
     assert found.pop("drops")["rx_dropped"] == 5
     assert found == {
         "offered_pps": 2000.0, "forwarded_pps": 1600.0, "loss_ratio": 0.1, "kept_up": True, "instructions": 1_600_000,
@@ -123,7 +129,7 @@ def test_a_trial_as_json_states_every_count() -> None:
 # Side by side.
 
 
-def with_latency(**ns: int) -> dict[str, Any]:
+def with_latency(**ns: int) -> Stream:
     return stream(latency={**LATENCY, "count": 5, **ns})
 
 
@@ -157,8 +163,7 @@ def test_lines_of_memory_are_per_frame(levels, l2) -> None:
 
     memory = SimpleNamespace(levels=levels, functions=[function(1), function(3)])
     seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=memory)
-    counted = {"caches": [{"name": "L1D", "misses": 1600}]}
-    found = metrics.metrics(known, forwarded(memory=counted), forwarded(), None, seen)
+    found = metrics.metrics(known, forwarded(memory=fakes.memory(L1D=1600)), forwarded(), None, seen)
     assert (found["code_lines_per_frame"], found["data_lines_per_frame"]) == (6.0, 4.0)
     # A model that takes time counts the fills itself.
     assert (found["l1i_fills_per_frame"], found["l1d_fills_per_frame"], found.get("l2_fills_per_frame")) == (0.6, 2.0, l2)
@@ -176,7 +181,7 @@ def test_the_loads_are_shares_of_a_rate_on_the_grid() -> None:
     assert [spec.loads[0].rate_pps for spec in testbed.specs] == [10_000.0, 45_000.0, 100_000.0]
     assert (found.method, found.summary.base_pps, found.summary.profile) == ("metrics", 50_000.0, None)
     assert (found.summary.cost_pps, found.summary.below_pps, found.summary.overload_pps) == (10_000.0, 45_000.0, 100_000.0)
-    assert found.summary.timed == found.trials[1].streams[0]["latency"]["count"]
+    assert found.summary.timed == found.trials[1].streams[0].latency.count
     assert (found.total_throughput_pps, found.per_interface_throughput_mbps, found.line_rate_limited) == (50_000.0, 33.0, True)
     assert found.summary.metrics["overload_forwarded_pps"] == found.trials[2].forwarded_pps == pytest.approx(49_750)
     assert found.instructions_per_frame == found.summary.metrics["instructions_per_frame"] == 4000.0

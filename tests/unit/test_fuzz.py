@@ -11,6 +11,7 @@ import pytest
 
 from irqlab.robustness import fuzz, nicport
 from irqlab.robustness.nicport import PCI_KINDS, USB_KINDS
+from tests.unit.fakes import FakeBench
 
 
 def test_a_round_is_decided_by_seed_and_number() -> None:
@@ -84,7 +85,7 @@ def test_a_round_after_which_no_frames_pass_tells_the_interfaces_state() -> None
 def test_rounds_end_with_the_cases_and_are_kept_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     testbed = SimpleNamespace(prepared=None, nic=SimpleNamespace(pci_bus="33:32"))
     monkeypatch.setattr(fuzz, "checking", lambda _: testbed)
-    runner: Any = SimpleNamespace(testbed=testbed, progress=lambda _: None)
+    runner: Any = SimpleNamespace(bench=FakeBench(lambda pps: pps, inside=testbed), progress=lambda _: None)
     asked: list[tuple[int, int, int]] = []
 
     def rounds(_testbed: Any, _seed: int, whole: fuzz.FuzzRun, count: int, cases: int, _trailing: bool) -> None:

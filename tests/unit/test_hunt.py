@@ -12,6 +12,7 @@ import pytest
 from irqlab import report, units
 from irqlab.config.workload import Workload
 from irqlab.debug import trace
+from irqlab.dut.agent import DutError, NotSupportedError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting import search
@@ -21,6 +22,7 @@ from irqlab.hunting.options import Options
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
 from irqlab.qemu.cancellation import CancelledError
+from irqlab.qemu.rpc import TesterError, UnsupportedError
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,
@@ -37,6 +39,7 @@ from irqlab.trials.hunt import (
     _transmitted,
 )
 from tests.data.sample_documents import document, dut
+from tests.unit.fake_dut import FakeDut
 from tests.unit.fakes import FakeBench, stand_on
 
 BUSY_NS = 30_000
@@ -307,3 +310,26 @@ def test_streams_events_and_steps() -> None:
 def test_a_hunt_with_two_processors_has_a_dut_of_its_own() -> None:
     with pytest.raises(IrqlabError, match="nothing else can be hunted"):
         hunted(Options(what="processors,arrivals"))
+
+
+def failing_step(step: Step, **answers: Any) -> DutError:
+    with pytest.raises(DutError) as raised:
+        step.do(FakeDut(answers))  # type: ignore[arg-type]
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"), [("netlink error: Operation not supported\n", NotSupportedError), ("netlink error: busy\n", DutError)]
+)
+def test_a_program_that_fails_for_lack_of_support_is_told_from_others(said: str, kind: type[DutError]) -> None:
+    error = failing_step(Step(0, argv=("ethtool", "-r", "eth0")), attempt={"code": 1, "out": "", "err": said})
+    assert (type(error), str(error)) == (kind, f"ethtool -r eth0: {said.strip()}")
+
+
+@pytest.mark.parametrize(("refusal", "kind"), [(UnsupportedError("no"), NotSupportedError), (TesterError("no"), DutError)])
+def test_a_file_that_cannot_be_written_for_lack_of_support_is_told_from_others(refusal: Exception, kind: type[DutError]) -> None:
+    def write(*_: str) -> None:
+        raise refusal
+
+    error = failing_step(Step(0, "/a", "b"), write=write)
+    assert (type(error), str(error)) == (kind, "/a: b: no")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from irqlab.dut.agent import NotSupportedError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting import paths
 from irqlab.hunting.cases import Case
 from irqlab.hunting.pairs import Limits
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.qemu.rpc import TesterError
 from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, Path, Received
 from tests.unit.fakes import FakeBench, stand_on
 
@@ -168,7 +168,7 @@ def test_a_dut_that_dies_before_there_are_cues_is_a_finding() -> None:
 
 
 def test_without_a_tester_that_can_nothing_is_tried() -> None:
-    bench = Formula(lambda offered: offered, broken=TesterError("start: cues: this QEMU does not let the tester stop"))
+    bench = Formula(lambda offered: offered, broken=NotSupportedError("start: cues: this QEMU does not let the tester stop"))
     assert paths.hunt_paths(stand_on(bench), CASE, LIMITS, 1_000) is None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from irqlab.debug.evidence import replay_of
+from irqlab.dut.agent import NotSupportedError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting import paths, search
@@ -19,7 +20,7 @@ from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, alone_of, hunt, led, step_of
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.machine import MachineError
-from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, NotSupportedError, Received, Step, Transmitted
+from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, Received, Step, Transmitted
 from tests.unit.fake_hunted import runner_of
 
 ALONE_NS = 20_000

@@ -37,7 +37,7 @@ from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.samples import sample
-from tests.unit.fakes import FakeBench
+from tests.unit.fakes import FakeBench, changed, live
 
 PORTS = ("p0", "p1")
 
@@ -100,8 +100,8 @@ class LiveFake(FakeBench):
         found = super().forwarded(spec)
         slow = spec.loads[0].rate_pps > self.sends_pps
         if self.unlucky and len(self.specs) % 3 == 0:
-            found = replace(found, streams=[{**s, "lost": s["lost"] + 1, "received": s["received"] - 1} for s in found.streams])
-        return replace(found, live={"unreached": "too slow" if slow else ""})
+            found = replace(found, streams=[changed(s, lost=s.lost + 1, received=s.received - 1) for s in found.streams])
+        return replace(found, live=live(unreached="too slow" if slow else ""))
 
 
 def test_a_search_says_whether_the_tester_is_the_limit() -> None:

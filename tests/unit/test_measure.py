@@ -75,11 +75,11 @@ def test_what_was_measured_of_a_method_that_is_cut_short_is_shown_and_marked(
     assert (result.method, result.complete, len(result.samples)) == (name, False, samples)
     assert [sample.load for sample in result.samples] == sorted(sample.load for sample in result.samples)
     result.trials = []  # of formulas: not as in a document
-    rows = catalogue.rows([outcome.document()])
+    rows = catalogue.rows([outcome.document])
     (table, *_) = method.METHOD.printed(rows, method.METHOD.options())
     assert len(table.rows) == samples + 1
     assert [cell.text for line in table.rows for cell in line if getattr(cell, "text", "") == "cut short"] == ["cut short"]
-    page = view.build([outcome.document()])
+    page = view.build([outcome.document])
     assert name in [section.id for section in page.sections]
     assert page.notices[0].items
 

@@ -16,6 +16,7 @@ from irqlab.config.costs import Costs
 from irqlab.config.memory import Cache, Memory, Processor
 from irqlab.errors import IrqlabError
 from irqlab.trials.forwarding import ForwardingResult
+from tests.unit.fakes import memory, stream
 
 L1 = {"bytes": 16384, "ways": 4, "line_bytes": 32, "latency_ns": 0}
 L2 = {"name": "L2", "bytes": 262144, "ways": 8, "line_bytes": 64, "latency_ns": 20.5, "source": "manual, page 1"}
@@ -160,9 +161,8 @@ def test_wrong_sections_are_rejected(tmp_path: Path, change: Any, said: str) -> 
 
 
 def test_fills_are_per_frame_forwarded_in_the_window() -> None:
-    memory = {"stall_ps": 1, "caches": [{"name": "L1I", "accesses": 100, "misses": 30}]}
-    stream = {"received_in_window": 20, "load": 0}
-    result = ForwardingResult(None, [stream], [], 0, 0, None, 0, [], memory=memory)  # type: ignore[arg-type]
+    one = stream({"received_in_window": 20})
+    result = ForwardingResult(None, [one], [], 0, 0, None, 0, [], memory=memory(L1I=30))  # type: ignore[arg-type]
     assert (result.fills_per_frame("L1I"), result.fills_per_frame("L2")) == (1.5, None)
     assert replace(result, memory=None).fills_per_frame("L1I") is None
     assert replace(result, streams=[]).fills_per_frame("L1I") is None

@@ -30,8 +30,7 @@ class Trial:
     def __init__(self, loads: tuple[Any, ...]) -> None:
         self.rate_pps = loads[0].rate_pps
 
-    def measure(self, dut: Any, conditions: Any, fresh: bool) -> Any:
-        assert not fresh
+    def measure_again(self, dut: Any, conditions: Any) -> Any:
         self.offered.append(self.rate_pps)
         at_line_rate = self.rate_pps == wire_rate_pps(FRAME_BYTES, LINE_BPS)
         most = self.under_line_rate_pps if at_line_rate else self.most_pps

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from irqlab.qemu.rpc import AGENT_LIMIT_NS, ConnectionLostError, Rpc, TesterError
+from irqlab.errors import IrqlabError
+from irqlab.qemu.rpc import AGENT_LIMIT_NS, PROTOCOL, ConnectionLostError, Rpc, TesterError, UnsupportedError
 from irqlab.qemu.watchdog import NoAnswerError
 
-HELLO = {"ok": {"hello": "irqlab-tester", "version": "0", "protocol": 1}}
+HELLO = {"ok": {"hello": "irqlab-tester", "version": "0", "protocol": PROTOCOL}}
 
 
 class Watch:
@@ -79,7 +80,7 @@ def test_commands_and_answers() -> None:
 
 
 def test_a_refusal_is_an_error_and_the_next_command_is_answered() -> None:
-    with serving({"error": "ports: no"}, {"ok": 3}) as (sock, _):
+    with serving({"error": "ports: no", "kind": "refused"}, {"ok": 3}) as (sock, _):
         rpc = connect(sock)
         with pytest.raises(TesterError, match="ports: no"):
             rpc.call("ports", ports=[])
@@ -88,8 +89,8 @@ def test_a_refusal_is_an_error_and_the_next_command_is_answered() -> None:
 
 def test_another_protocol_is_refused() -> None:
     here, there = socket.socketpair()
-    there.sendall(b'{"ok": {"protocol": 2}}\n')
-    with pytest.raises(TesterError, match="protocol version 2, irqlab 1: run make setup"):
+    there.sendall(b'{"ok": {"protocol": 1}}\n')
+    with pytest.raises(TesterError, match=f"protocol version 1, irqlab {PROTOCOL}: run make setup"):
         Rpc(here).greet()
 
 
@@ -103,7 +104,7 @@ def test_a_lost_connection_is_told_from_a_refusal() -> None:
 def test_after_an_agent_that_was_silent_nothing_is_asked() -> None:
     """The tester reads commands only while the agent asks for them: another call would wait for ever."""
     silent = {"error": "no answer within 60000 ms", "kind": "silent"}
-    with serving({"error": "read: no such file"}, silent) as (sock, commands):
+    with serving({"error": "read: no such file", "kind": "refused"}, silent) as (sock, commands):
         rpc = connect(sock)
         with pytest.raises(TesterError):
             rpc.guest("read", paths=["/x"])
@@ -123,6 +124,13 @@ def _watched(looks: Sequence[bytes], stuck: bool = False) -> tuple[Rpc, Watch, s
 def test_the_watchdog_looks_until_the_agent_answers() -> None:
     rpc, watch, _there = _watched([b'{"ok": {"code": 5}}\n'])
     assert rpc.guest("exec", argv=["x"]) == {"code": 5}
+    assert (watch.begun, watch.looks) == (1, 3)
+
+
+def test_a_trial_is_one_command_and_watched() -> None:
+    rpc, watch, there = _watched([b'{"ok": {"streams": []}}\n'])
+    assert rpc.run("trial", trial={"id": 1}, patience_ns=5) == {"streams": []}
+    assert json.loads(there.recv(1 << 16)) == {"op": "trial", "trial": {"id": 1}, "patience_ns": 5}
     assert (watch.begun, watch.looks) == (1, 3)
 
 
@@ -150,3 +158,15 @@ def test_a_connection_that_ends_while_it_is_watched() -> None:
     rpc = connect(here, watchdog=Watch(there.close))
     with pytest.raises(ConnectionLostError):
         rpc.guest("exec", argv=["x"])
+
+
+KINDS = [("refused", TesterError), ("unsupported", UnsupportedError), ("silent", NoAnswerError)]
+
+
+@pytest.mark.parametrize(("kind", "expected"), KINDS)
+def test_an_error_has_its_kind(kind: str, expected: type[IrqlabError]) -> None:
+    with serving({"error": "not supported", "kind": kind}) as (sock, _):
+        rpc = connect(sock)
+        with pytest.raises(IrqlabError, match="not supported") as raised:
+            rpc.call("plug", port=0, plugged=False)
+    assert type(raised.value) is expected

@@ -35,7 +35,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import LATENCY, FakeBench, stand_on
+from tests.unit.fakes import LATENCY, FakeBench, changed, port, stand_on
 from tests.unit.paper_tables import ablation_row, capability_row, chip_rows, profile_rows, receive_row, rtl8139cp
 
 
@@ -75,15 +75,9 @@ def test_configurations_differ_in_receiving_alone() -> None:
 def _trial(received: int = 500, sent: int = 1000, mean_ns: float = 2e6, count: int = 1) -> ForwardingResult:
     made = FakeBench(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000, warmup_ns=25_000_000))
     latency = {**LATENCY, "count": count, "mean_ns": mean_ns, "p50_ns": 1500, "p99_ns": 2500, "max_ns": 3500}
-    stream = {
-        **made.streams[0],
-        "sent": sent,
-        "received": received,
-        "received_in_window": received,
-        "lost": 0,
-        "latency": latency,
-    }
-    return replace(made, streams=[stream], instructions=4000 * received, ports=[{"refused": 0, "received": received}])
+    counted = {"sent": sent, "received": received, "received_in_window": received, "lost": 0}
+    stream = changed(made.streams[0], **counted, latency=latency)
+    return replace(made, streams=[stream], instructions=4000 * received, ports=[port(received=received)])
 
 
 def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
+from tests.data import result_schema
 from tests.data.samples import ALL_SAMPLES, KEPT, file, sample
 
 VALIDATOR = Draft202012Validator(catalogue.schema())
@@ -26,6 +28,11 @@ def test_samples_are_accepted_and_say_what_they_are(name, tmp_path):
     assert document == sample(name)
     assert [error.message for error in VALIDATOR.iter_errors(document)] == []
     assert document["command"] == ["irqlab", "synthetic-sample"]
+
+
+def test_the_tester_is_checked_against_the_lab_s_types():
+    """If a change of the types is wanted: .venv/bin/python -m tests.data.result_schema, and the tester's tests."""
+    assert json.loads(result_schema.FILE.read_text()) == result_schema.schema()
 
 
 def test_a_file_that_was_written_before_is_read_and_written_as_it_was(tmp_path):

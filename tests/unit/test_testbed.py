@@ -15,12 +15,12 @@ import pytest
 from irqlab.config import hardware
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
-from irqlab.dut.agent import DutError
+from irqlab.dut.agent import DutError, NotSupportedError
 from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
 from irqlab.qemu import snapshots
 from irqlab.qemu.machine import MachineError
-from irqlab.qemu.rpc import ConnectionLostError, TesterError
+from irqlab.qemu.rpc import ConnectionLostError, TesterError, UnsupportedError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.trials import cache as trialcache
@@ -237,6 +237,7 @@ def test_iperf_and_rrul_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [
         (ConnectionLostError("x"), MachineError, "the DUT went away: it died of age"),
         (TesterError("start: no"), DutError, "start: no"),
+        (UnsupportedError("start: no"), NotSupportedError, "start: no"),
         (NoAnswerError("no answer for 15 s", 9), MachineError, "the DUT hangs: no answer for 15 s; it is in f at 9"),
         (IrqlabError("other"), IrqlabError, "other"),
     ],

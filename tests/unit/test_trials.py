@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from irqlab.config import addresses
@@ -23,6 +24,7 @@ from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.trial import Conditions
 from tests.unit.fake_dut import FakeDut
+from tests.unit.fakes import live, memory, port, stream
 
 CONDITIONS = Conditions("d", 250, 100_000_000, 77, Counters(interrupts={"eth0": 1}), cost_model=True)
 CONSTANT = {"kind": "constant", "rate_pps": 1000.0}
@@ -54,9 +56,16 @@ def test_a_load_as_the_tester_is_told_it() -> None:
 # Forwarding.
 
 
+def answered(**counted: int) -> dict[str, Any]:
+    """A stream as the tester tells it."""
+    told: dict[str, Any] = msgspec.to_builtins(stream(counted))
+    del told["load"]
+    return told
+
+
 def router(streams: int = 1, **answers: Any) -> FakeDut:
-    counted = [{"sent": n} for n in range(streams)]
-    result = {"streams": counted, "ports": [{"sent": 9}], "instructions": 123, "idle_ns": 45}
+    counted = [answered(sent=n) for n in range(streams)]
+    result = {"streams": counted, "ports": [msgspec.to_builtins(port(sent=9))], "instructions": 123, "idle_ns": 45}
     return FakeDut({"trial": result, "counters": Counters(interrupts={"eth0": 11}), **answers})
 
 
@@ -73,16 +82,19 @@ def test_a_forwarding_trial_asks_for_one_stream_and_returns_what_was_counted() -
         ("counters",),
         ("check log",),
     ]
-    assert (found.spec, found.streams, found.ports) == (spec, [{"sent": 0, "load": 0}], [{"sent": 9}])
+    assert (found.spec, found.streams, found.ports) == (spec, [stream({})], [port(sent=9)])
     assert (found.instructions, found.idle_ns, found.link_wait_ns) == (123, 45, 77)
     assert (found.kernel_log, found.cost_events) == (["a line"], None)
     assert found.counters.interrupts == {"eth0": 10}
 
 
 def test_what_only_some_testers_say_is_kept() -> None:
-    told = {"streams": [{"sent": 0}], "ports": [], "instructions": 1, "idle_ns": 2, "memory": {"loads": 3}, "live": {"late": 4}}
+    told = {
+        "streams": [answered()], "ports": [], "instructions": 1, "idle_ns": 2,
+        "memory": msgspec.to_builtins(memory(L1I=3)), "live": msgspec.to_builtins(live(own_loss=4)),
+    }  # fmt: skip
     found = ForwardingTrial((Load(1000.0),)).measure(router(trial=told), CONDITIONS)  # type: ignore[arg-type]
-    assert (found.memory, found.live) == ({"loads": 3}, {"late": 4})
+    assert (found.memory, found.live) == (memory(L1I=3), live(own_loss=4))
     plain = ForwardingTrial((Load(1000.0),)).measure(router(), CONDITIONS)  # type: ignore[arg-type]
     assert (plain.memory, plain.live) == (None, None)
 
@@ -94,7 +106,7 @@ def test_a_stream_without_an_answer_is_an_error() -> None:
 
 def test_a_used_dut_s_counters_are_read_before_the_trial() -> None:
     dut = router(counters=[Counters(interrupts={"eth0": 4}), Counters(interrupts={"eth0": 6})])
-    found = ForwardingTrial((Load(1000.0),)).measure(dut, CONDITIONS, fresh=False)  # type: ignore[arg-type]
+    found = ForwardingTrial((Load(1000.0),)).measure_again(dut, CONDITIONS)  # type: ignore[arg-type]
     assert found.counters.interrupts == {"eth0": 2}
     assert [name for name, *_ in dut.asked] == ["play_hosts", "counters", "trial", "counters", "check log"]
 
@@ -112,7 +124,7 @@ def test_the_second_direction_starts_half_a_period_later_and_loads_keep_their_nu
         routed(0, **second, phase_ns=0),
         routed(1, **second, phase_ns=2_000_000),
     ]
-    assert [(s["sent"], s["load"]) for s in found.streams] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    assert [(s.sent, s.load) for s in found.streams] == [(0, 0), (1, 0), (2, 1), (3, 1)]
 
 
 def test_frames_are_captured_during_the_trial() -> None:

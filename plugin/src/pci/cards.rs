@@ -25,6 +25,7 @@ use irqlab_tester::pci::fault_injection::FaultInjector;
 use irqlab_tester::pci::link::{self, Link};
 use irqlab_tester::pci::posted::Write;
 use irqlab_tester::pci::{Card, Errata, Host, Identity};
+use irqlab_tester::refusal::Refusal;
 
 /// Room for a card's state in a snapshot.
 const STATE_BYTES: usize = 256 << 10;
@@ -80,7 +81,7 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
 }
 
 /// Takes the card at `port` out without a word to the machine, or puts a new one in its place.
-pub fn plug(port: usize, present: bool) -> Result<(), String> {
+pub fn plug(port: usize, present: bool) -> Result<(), Refusal> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let errata = slots.as_ref().map(|slots| slots.errata).unwrap_or_default();
     let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
@@ -100,7 +101,7 @@ pub fn plug(port: usize, present: bool) -> Result<(), String> {
 }
 
 /// Starts fault injection into the card at `port`, or ends it; returns what was damaged before.
-pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
+pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Refusal> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
     let Some(slot) = slot else {
@@ -130,8 +131,10 @@ pub fn rings(record: bool) -> Vec<Vec<[u64; 2]>> {
     recorded.collect()
 }
 
-fn no_card(port: usize) -> String {
-    format!("there is no card of the tester's own at port {port}")
+fn no_card(port: usize) -> Refusal {
+    Refusal::unsupported(format!(
+        "there is no card of the tester's own at port {port}"
+    ))
 }
 
 /// The timers of all cards.

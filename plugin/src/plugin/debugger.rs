@@ -8,13 +8,14 @@ use crate::die::exit;
 use crate::machine::Processor;
 use crate::{clock, machine, main_loop};
 use irqlab_tester::control;
+use irqlab_tester::refusal::Refusal;
 use irqlab_tester::tester::Answer;
 
 impl Plugin {
     /// The lab asks for a pause at an instant.
     pub fn halt_at(&mut self, at_ns: u64) {
         let halting = self.pauses.halt_at(at_ns, clock::now_ns());
-        self.say(&control::answer(&halting));
+        self.say(&control::answer(&halting.map_err(Refusal::from)));
     }
 
     /// Executes a command that the lab has sent while the machine is paused; true: the machine is to be put back.
@@ -38,8 +39,11 @@ impl Plugin {
                 self.say(r#"{"ok":{}}"#);
                 exit(0)
             }
-            Answer::Guest { .. } | Answer::StopAt { .. } | Answer::Pause => {
-                self.say(r#"{"error":"the machine is paused"}"#);
+            Answer::Guest { .. }
+            | Answer::Finish { .. }
+            | Answer::StopAt { .. }
+            | Answer::Pause => {
+                self.refuse("the machine is paused".into());
             }
         }
         self.listen();

@@ -19,6 +19,7 @@ use irqlab_tester::faults::{Damage, FaultPlan};
 use irqlab_tester::lan7800::fault_injection::FaultInjector;
 use irqlab_tester::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use irqlab_tester::lan7800::{Answer, Board, Lan7800};
+use irqlab_tester::refusal::Refusal;
 
 const TYPE: &CStr = c"usb-lan7800";
 const DESCRIPTION: &CStr = c"Microchip LAN7800";
@@ -83,7 +84,7 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
 }
 
 /// Unplugs the NIC at `port`, or plugs in a new one with the same fault injection. Not to be called from one of the device's callbacks.
-pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
+pub fn plug(port: usize, plugged: bool) -> Result<(), Refusal> {
     let changes = with_port(port, |nic| {
         let changes = nic.plugged != plugged;
         nic.plugged = plugged;
@@ -103,7 +104,7 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
 }
 
 /// Starts fault injection into the answers of the NIC at `port`, or ends it; returns what was damaged before.
-pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
+pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Refusal> {
     with_port(port, |nic| {
         let now_ns = now_ns();
         nic.chip
@@ -113,7 +114,7 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
 }
 
 /// Sets whether the link partner of the NIC at `port` offers pause frames.
-pub fn set_partner(port: usize, pauses: bool) -> Result<(), String> {
+pub fn set_partner(port: usize, pauses: bool) -> Result<(), Refusal> {
     with_port(port, |nic| nic.chip.set_partner(pauses)).ok_or_else(|| no_nic(port))
 }
 
@@ -123,8 +124,10 @@ pub fn timers() -> Vec<Timer> {
     nics.iter().map(|nic| nic.timer).collect()
 }
 
-fn no_nic(port: usize) -> String {
-    format!("the NIC at port {port} is not a USB NIC of the tester's own")
+fn no_nic(port: usize) -> Refusal {
+    Refusal::unsupported(format!(
+        "the NIC at port {port} is not a USB NIC of the tester's own"
+    ))
 }
 
 /// Does `work` on the NIC at `port`, then arms its timer anew. None: there is no such NIC.

@@ -42,12 +42,12 @@ class Held:
     @classmethod
     def of(cls, trial: ForwardingResult) -> Held:
         """Of a trial with one stream. Frames in the DUT: arrivals times the time in it (Little's law)."""
-        latency = trial.streams[0]["latency"]
-        if not latency["count"]:
+        latency = trial.streams[0].latency
+        if not latency.count:
             return cls()
         received_pps = trial.total("received") / trial.window_s
-        p50, p99, most = (latency[f"{name}_ns"] / 1e3 for name in ("p50", "p99", "max"))
-        return cls(p50, p99, most, round(received_pps * latency["mean_ns"] / 1e9, 3))
+        p50, p99, most = (ns / 1e3 for ns in (latency.p50_ns, latency.p99_ns, latency.max_ns))
+        return cls(p50, p99, most, round(received_pps * latency.mean_ns / 1e9, 3))
 
 
 class Patient(TrialRunner):

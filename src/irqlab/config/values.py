@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Types of single values in result documents."""
+"""Types of single values in results."""
 
 from __future__ import annotations
 
