@@ -32,8 +32,8 @@ from irqlab.trials.peers import Account, RoundTrips
 from irqlab.trials.rrul import Flow, ProbeLatency, RrulResult, RrulTrial
 from tests.unit.fake_dut import FakeDut
 from tests.unit.fakes import FakeBench, stand_on
-from tests.unit.test_application import CAPACITY_PPS, formula
-from tests.unit.test_profile import KALLSYMS, MODULES
+from tests.unit.methods.test_application import CAPACITY_PPS, formula
+from tests.unit.profile.test_profile import KALLSYMS, MODULES
 
 WORKLOAD = Workload(size=128, duration_ns=100_000_000, warmup_ns=7_000_000, seed=3)
 

@@ -27,7 +27,7 @@ from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.units import NONE
 from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit.fakes import LATENCY, FakeBench, stand_on
-from tests.unit.test_application import CAPACITY_PPS, formula
+from tests.unit.methods.test_application import CAPACITY_PPS, formula
 
 # Forwarding.
 
