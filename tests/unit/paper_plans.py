@@ -114,10 +114,10 @@ def of_lan78xx(what: str, key: Any) -> Any:
 
 
 class Salah:
-    """Runs application trials by a formula (tests/unit/test_salah2009.py)."""
+    """Runs application trials by a formula (tests/unit/reproduce/salah2009/test_salah2009.py)."""
 
     def __init__(self, driver: str | None) -> None:
-        from tests.unit.test_salah2009 import bench
+        from tests.unit.reproduce.salah2009.test_salah2009 import bench
 
         self.of = bench(driver, None) if driver else bench()
 
@@ -147,14 +147,14 @@ def spanos_testbed(schemes: Any, **changes: Any) -> Charged:
 
 
 def profiled(runner: Any, workload: Any, rate_pps: float) -> MethodResult:
-    from tests.unit.test_reproduce import _profiled
+    from tests.unit.reproduce.spanos2008.test_spanos2008 import _profiled
 
     return replace(_profiled(round(rate_pps)), frame_bytes=workload.size)
 
 
 def of_hardware(runner: Any, row: Any, load: float, cliff_pps: float, workload: Any) -> Any:
     """In place of irqlab.reproduce.salah2009.overload.profile."""
-    from tests.unit.test_salah2009 import measured
+    from tests.unit.reproduce.salah2009.test_salah2009 import measured
 
     shares = [some(0, 0.5, load, row.name, n) for n in range(4)]
     return measured(spec_of(workload, load * cliff_pps, row.tuning)), Shares(*shares)
@@ -217,7 +217,7 @@ def lan78xx_plan(quick: bool) -> str:
 
 def salah2009_plan(quick: bool) -> str:
     """Salah & Qahtan's."""
-    from tests.unit.test_salah2009 import _Dut
+    from tests.unit.reproduce.salah2009.test_salah2009 import _Dut
 
     config = SimpleNamespace(nic=None, dut=_Dut())
     inside = Internal(12_500.0, 7000.0, 40_000.0, 500.0, 1.0)
@@ -244,7 +244,7 @@ def spanos2008_plan(quick: bool) -> str:
 
 def mogul1997_plan(quick: bool) -> str:
     """Mogul & Ramakrishnan's."""
-    from tests.unit.test_mogul1997 import session
+    from tests.unit.reproduce.mogul1997.test_mogul1997 import session
 
     return plan(mogul1997.measure, session(quick))
 

@@ -35,7 +35,7 @@ FIRST, LAST = 0, 12_400
 
 @pytest.fixture(autouse=True)
 def without_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tests/unit/test_hunt_paths.py has them."""
+    """tests/unit/hunting/test_paths.py has them."""
     monkeypatch.setattr(search, "hunt_paths", lambda *_: None)
 
 

@@ -17,7 +17,7 @@ from irqlab.present.columns import columns_of
 from irqlab.present.variants import Row
 from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit.fakes import stand_on
-from tests.unit.test_report import Page, only, sample
+from tests.unit.report.test_report import Page, only, sample
 
 
 def forwarding(*tops: float) -> list[Row]:

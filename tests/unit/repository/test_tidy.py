@@ -23,6 +23,8 @@ GIVEN_AND_STATED = {
     "Translation",
 }  # fmt: skip
 """In results as a document states it, elsewhere as it is used."""
+BESIDE = {"drivers", "repository"}
+"""Folders of tests/unit for what is not Python of ours."""
 OTHERS = {
     "Cache": "of the modelled processor; the kernel's of slabs",
     "Cell": "of a table; of a grid; what a board was measured with",
@@ -77,3 +79,20 @@ def test_a_class_has_a_name_of_its_own() -> None:
     allowed = GIVEN_AND_STATED | OTHERS.keys()
     assert twice - allowed == set(), "another name, or a reason in this file"
     assert allowed - twice == set(), "no longer there twice"
+
+
+def test_a_unit_test_is_where_its_module_is() -> None:
+    """tests/unit/PACKAGE/test_NAME.py: NAME is a module of the package or the package, or begins with one of these and _."""
+    unit = ROOT / "tests/unit"
+    tests = [path for path in tracked() if path.is_relative_to(unit) and path.name.startswith("test_")]
+    assert len(tests) > 100
+    lost = []
+    for path in tests:
+        folder = path.parent.relative_to(unit)
+        if folder.parts[:1] and folder.parts[0] in BESIDE:
+            continue
+        home = ROOT / "tools" if folder.parts[:1] == ("tools",) else ROOT / "src/irqlab" / folder
+        there = {one.stem for one in home.glob("*") if one.suffix == ".py" or (one / "__init__.py").is_file()} | {home.name}
+        if not any(path.stem == f"test_{name}" or path.stem.startswith(f"test_{name}_") for name in there):
+            lost.append(path)
+    assert names(lost) == []

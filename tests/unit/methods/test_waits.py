@@ -24,7 +24,7 @@ from irqlab.trials.application import Tuning
 from irqlab.trials.testbed import Testbed
 from tests.unit.fake_dut import FakeDut
 from tests.unit.fakes import FakeBench, stand_on
-from tests.unit.test_application import formula
+from tests.unit.methods.test_application import formula
 
 
 def test_names_are_listed_once_in_their_order() -> None:

@@ -27,8 +27,8 @@ from irqlab.reproduce.mogul1997.configurations import (
 from irqlab.results.document import MethodResult
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from tests.unit.fake_session import FakeSession
+from tests.unit.methods.test_application import formula
 from tests.unit.paper_tables import mogul
-from tests.unit.test_application import formula
 
 UNIT_PPS = 40_000.0
 

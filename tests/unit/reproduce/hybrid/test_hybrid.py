@@ -23,7 +23,7 @@ from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.table import Table
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import hybrid
-from tests.unit.test_salah2009 import bench
+from tests.unit.reproduce.salah2009.test_salah2009 import bench
 
 
 @pytest.fixture(autouse=True)

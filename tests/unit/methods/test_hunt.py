@@ -73,7 +73,7 @@ class RacyBench(FakeBench):
 
 @pytest.fixture(autouse=True)
 def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A formula executes no instructions: tests/unit/test_debug.py has what is said about those."""
+    """A formula executes no instructions: tests/unit/debug/test_debug.py has what is said about those."""
     step = trace.Step(24_000, "event", "the second frame arrives", 0, "rx.c:1", (), "")
     monkeypatch.setattr(search, "hunt_paths", lambda *_: None)
     monkeypatch.setattr(hunt, "coverage_of", lambda *_: (Function("poll", 40, 10),))

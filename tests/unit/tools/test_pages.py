@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tools import figures
 from tools.pages import Figures, pages, table, write_figures, wrong
 
-ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
 NAMED = re.compile(r"(?<![\w/.-])(?:docs|drivers)/[\w./-]*\.(?:md|csv|json|svg|ipynb|patch|yml)\b")

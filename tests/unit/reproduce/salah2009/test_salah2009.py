@@ -27,8 +27,8 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from tests.unit.fake_session import FakeSession
 from tests.unit.fakes import FakeBench
+from tests.unit.methods.test_application import formula
 from tests.unit.paper_tables import salah
-from tests.unit.test_application import formula
 
 AT = Cliffs(25_000.0, 16_000.0)
 LATENCY = {"count": 9, "mean_ns": 50.5, "p50_ns": 50, "p90_ns": 90, "p99_ns": 99, "p999_ns": 999, "max_ns": 9999}

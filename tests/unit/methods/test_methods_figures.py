@@ -30,7 +30,7 @@ from irqlab.units import NONE
 from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit import fakes
 from tests.unit.fakes import LATENCY, FakeBench, port, stand_on
-from tests.unit.test_application import CAPACITY_PPS, formula
+from tests.unit.methods.test_application import CAPACITY_PPS, formula
 
 # Forwarding.
 
