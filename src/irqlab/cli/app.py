@@ -13,6 +13,7 @@ from rich.console import Console
 
 from irqlab.cli import bisect as bisecting
 from irqlab.cli import calibrate as calibration
+from irqlab.cli import check as checking
 from irqlab.cli import compare as comparing
 from irqlab.cli import debug as debugging
 from irqlab.cli import export as exporting
@@ -68,6 +69,7 @@ app.command("kernels")(guarded(kernels.kernels_command))
 app.add_typer(kernels.app, name="kernel")
 app.command("debug")(guarded(debugging.command))
 app.add_typer(live_schemes.app, name="live")
+app.command("check")(guarded(checking.check_command))
 app.command("fuzz")(guarded(robustness.fuzz_command))
 app.command("cycles")(guarded(robustness.cycles_command))
 

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Life: load, probe, up, down, unbind, unload, many times and under traffic."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from irqlab.check import load
+from irqlab.check.row import Bench, Outcome, Row, Tally, not_supported, passed
+from irqlab.check.subject import Subject
+from irqlab.config.addresses import INTERFACES, dut_ip
+from irqlab.dut.agent import DutError
+from irqlab.dut.router import Dut
+
+GROUP = "Life"
+CYCLES = 40
+LEAST_CYCLES = 8
+LEAK_KIB = 4
+"""Memory that a cycle may not cost for good, on average."""
+LINK_NS = 3_000_000_000
+APPEARS_NS, STEP_NS = 10_000_000_000, 100_000_000
+MEMORY = "/proc/meminfo"
+
+
+def _up(bench: Bench) -> Outcome:
+    facts = bench.subject.facts
+    info = ", ".join(f"{name} {facts.info[name]}" for name in ("driver", "version", "firmware-version") if facts.info.get(name))
+    return passed(f"both interfaces come up and forward, and the kernel logs nothing above info ({info or 'ethtool -i says nothing'})")
+
+
+def _free_kib(dut: Dut) -> int:
+    dut.run("sh", "-c", "sync; echo 3 >/proc/sys/vm/drop_caches")
+    text = dut.read(MEMORY)[MEMORY] or ""
+    return int(re.findall(r"^MemFree: *(\d+) kB", text, re.MULTILINE)[0])
+
+
+def _leak(tally: Tally, cycles: int, first_kib: int, last_kib: int, what: str) -> None:
+    lost = (first_kib - last_kib) / max(cycles, 1)
+    tally.expect(lost < LEAK_KIB, f"each {what} loses {lost:.1f} KiB of memory ({first_kib - last_kib} KiB in {cycles})")
+
+
+def _cycles(bench: Bench, dut: Dut, tally: Tally, what: str, script: str) -> int:
+    """Runs a shell script again and again; memory is compared from the middle on. Returns how often."""
+    first_kib = middle = 0
+    for number in range(CYCLES):
+        if number >= LEAST_CYCLES and bench.allowance.over:
+            break
+        done = dut.attempt("sh", "-c", script)
+        if not tally.expect(done["code"] == 0, f"{what}, {number + 1}: {(done['err'] or done['out']).strip()}"):
+            return number
+        if number == LEAST_CYCLES // 2:
+            first_kib, middle = _free_kib(dut), number
+    count = number + 1
+    _leak(tally, count - 1 - middle, first_kib, _free_kib(dut), what)
+    return count
+
+
+def _down_up(bench: Bench) -> Outcome:
+    tally = Tally()
+    with bench.dut() as dut:
+        before = load.state(dut)
+        for number in range(4):
+            for interface in INTERFACES:
+                load.during(
+                    dut,
+                    lambda interface=interface: dut.run("sh", "-c", f"ip link set {interface} down; ip link set {interface} up"),
+                    200_000_000 + number * 10_000_000,
+                )
+            if not load.passes(dut, tally, f"down and up under traffic, {number + 1}"):
+                return tally.outcome("")
+        down_up = "; ".join(f"ip link set {interface} {state}" for interface in INTERFACES for state in ("down", "up"))
+        count = _cycles(bench, dut, tally, "down and up", down_up)
+        load.passes(dut, tally, f"after {count} times down and up")
+        load.same(tally, before, load.state(dut), "after down and up")
+    return tally.outcome(f"{count} times down and up, and 8 times under traffic: frames pass, no memory is lost, all is as before")
+
+
+def _bus(bench: Bench, interface: str, dut: Dut) -> tuple[str, str]:
+    """The name of the device on its bus, and the directory of its driver there."""
+    device = dut.run("readlink", "-f", f"/sys/class/net/{interface}/device").strip()
+    driver = dut.run("readlink", "-f", f"/sys/class/net/{interface}/device/driver").strip()
+    return device.rpartition("/")[2], driver
+
+
+def _configure(bench: Bench, dut: Dut, interface: str) -> None:
+    """Waits for an interface, and gives it its address."""
+    for _ in range(APPEARS_NS // STEP_NS):
+        if dut.read(f"/sys/class/net/{interface}/address")[f"/sys/class/net/{interface}/address"]:
+            break
+        dut.sleep(STEP_NS)
+    else:
+        raise DutError(f"{interface} does not come back")
+    dut.run("ip", "addr", "replace", f"{dut_ip(INTERFACES.index(interface))}/24", "dev", interface)
+    dut.run("ip", "link", "set", interface, "up")
+
+
+def _unbind(bench: Bench) -> Outcome:
+    tally = Tally()
+    with bench.dut() as dut:
+        before = load.state(dut)
+        for interface in reversed(INTERFACES):
+            device, driver = _bus(bench, interface, dut)
+            load.during(dut, lambda device=device, driver=driver: dut.run("sh", "-c", f"echo {device} >{driver}/unbind"), 150_000_000)
+            tally.expect(not _exists(dut, interface), f"{interface} is still there after unbind")
+            dut.run("sh", "-c", f"echo {device} >{driver}/bind")
+            _configure(bench, dut, interface)
+            load.passes(dut, tally, f"{interface} was unbound under traffic, and bound")
+        device, driver = _bus(bench, INTERFACES[1], dut)
+        script = f"echo {device} >{driver}/unbind && echo {device} >{driver}/bind && sleep 0.1 && ip link set {INTERFACES[1]} up"
+        count = _cycles(bench, dut, tally, "unbind and bind", script)
+        _configure(bench, dut, INTERFACES[1])
+        load.passes(dut, tally, f"after {count} times unbind and bind")
+        load.same(tally, before, load.state(dut), "after unbind and bind")
+    return tally.outcome(f"{count} times unbind and bind, twice under traffic: frames pass, no memory is lost, all is as before")
+
+
+def _exists(dut: Dut, interface: str) -> bool:
+    return dut.read(f"/sys/class/net/{interface}/address")[f"/sys/class/net/{interface}/address"] is not None
+
+
+def _reload(bench: Bench) -> Outcome:
+    tally = Tally()
+    module = bench.testbed.modules[-1]
+    parameters = bench.testbed.config.dut.module_parameters
+    with bench.dut() as dut:
+        before = load.state(dut)
+        load.during(dut, lambda: dut.run("rmmod", module.name), 150_000_000)
+        tally.expect(not _exists(dut, INTERFACES[0]), "an interface is still there after rmmod")
+        path = f"/tmp/{module.name}.ko"
+        dut.rpc.guest("write", path=path, base64=base64.b64encode(module.data).decode())
+        up = "; ".join(f"ip link set {interface} up" for interface in INTERFACES)
+        script = f"insmod {path} {parameters} && sleep 0.2 && {up} && sleep 0.05 && rmmod {module.name}"
+        count = _cycles(bench, dut, tally, "load, up and unload", script)
+        dut.run("insmod", path, *parameters.split())
+        for interface in INTERFACES:
+            _configure(bench, dut, interface)
+        load.passes(dut, tally, f"after {count} times load and unload")
+        load.same(tally, before, load.state(dut), "after load and unload")
+    return tally.outcome(f"{count} times load, up and unload, once under traffic: frames pass, no memory is lost, all is as before")
+
+
+def _needs_module(subject: Subject) -> Outcome | None:
+    if subject.testbed.has_schemes:
+        return not_supported("drivers built on irqmod are loaded with their engine: irqlab tap load_unload")
+    return None
+
+
+def _reset(bench: Bench) -> Outcome:
+    tally = Tally()
+    interface = INTERFACES[0]
+    reset = f"/sys/class/net/{interface}/device/reset"
+    with bench.dut() as dut:
+        before = load.state(dut)
+        for number in range(3):
+            load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >{reset}"), 200_000_000)
+            if dut.wait_forwarding() is None:  # a driver without callbacks has to be told
+                tally.notes.append("after a reset frames pass only when the interface was set down and up")
+                dut.run("sh", "-c", f"ip link set {interface} down; ip link set {interface} up")
+            if not load.passes(dut, tally, f"the PCI function was reset under traffic, {number + 1}"):
+                return tally.outcome("")
+        dut.run("ip", "link", "set", interface, "down")
+        dut.run("sh", "-c", f"echo 1 >{reset}")
+        dut.run("ip", "link", "set", interface, "up")
+        load.passes(dut, tally, "the PCI function was reset while the interface was down")
+        load.same(tally, before, load.state(dut), "after a reset")
+    note = f"; {tally.notes[0]}" if tally.notes else ""
+    return tally.outcome(f"reset three times under traffic and once while down: frames pass, all is as before{note}")
+
+
+def _needs_reset(subject: Subject) -> Outcome | None:
+    if "device/reset" in subject.facts.files:
+        return None
+    return not_supported("there is no /sys/class/net/eth0/device/reset: the function cannot be reset by itself")
+
+
+def _remove(bench: Bench) -> Outcome:
+    """The device is removed from the bus, and found again."""
+    tally = Tally()
+    interface = INTERFACES[1]
+    with bench.dut() as dut:
+        device, _ = _bus(bench, interface, dut)
+        for number in range(3):
+            load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >/sys/bus/pci/devices/{device}/remove"), 150_000_000)
+            tally.expect(not _exists(dut, interface), f"{interface} is still there after it was removed")
+            dut.run("sh", "-c", "echo 1 >/sys/bus/pci/rescan")
+            _configure(bench, dut, interface)
+            if not load.passes(dut, tally, f"the device was removed from the bus and found again, {number + 1}"):
+                break
+    return tally.outcome("removed from the bus and found again three times under traffic: frames pass")
+
+
+def _needs_pci(subject: Subject) -> Outcome | None:
+    return not_supported("it is a USB device") if subject.is_usb else None
+
+
+ROWS = (
+    Row("life-up", "Comes up", GROUP, _up, 0.1, risk=10),
+    Row("life-down-up", "Down and up", GROUP, _down_up, 1.0, risk=6),
+    Row("life-unbind", "Unbind and bind", GROUP, _unbind, 1.0, risk=5),
+    Row("life-reload", "Load and unload", GROUP, _reload, 1.0, needs=_needs_module, risk=5),
+    Row("life-reset", "Reset of the PCI function", GROUP, _reset, 0.7, needs=_needs_reset),
+    Row("life-remove", "Removed from the bus", GROUP, _remove, 0.5, needs=_needs_pci),
+)
