@@ -138,21 +138,15 @@ def _agree(dut: Dut, tally: Tally, before: Mapping[str, Reading], moved: Sequenc
 
 def _wrong(before: Reading, after: Reading, wanted: Mapping[str, int]) -> list[str]:
     found = []
-    for place, old, new in (("sysfs", before.sysfs, after.sysfs), ("ip -s -s link", before.netlink, after.netlink)):
-        grown = change(old, new)
-        for name, value in wanted.items():
-            if name in grown and grown[name] != value:
-                per_frame = ""
-                packets = wanted[name.replace("bytes", "packets")]
-                if "bytes" in name and packets and not (grown[name] - value) % packets:
-                    per_frame = f" ({(grown[name] - value) // packets:+d} a frame)"
-                found.append(f"{name} of {place} grew by {grown[name]}, and the tester counts {value}{per_frame}")
-    grown = change(before.sysfs, after.sysfs)
-    found += [f"{name} of sysfs grew by {grown[name]}, and there was no error" for name in BAD if grown[name]]
-    return found
-
-
-ALIASES = {"rx_packets": "rx_packets", "tx_packets": "tx_packets"}
+    grown, shown = change(before.sysfs, after.sysfs), change(before.netlink, after.netlink)
+    for name, value in wanted.items():
+        if grown[name] != value:
+            packets, more = wanted[name.replace("bytes", "packets")], grown[name] - value
+            each = f" ({more // packets:+d} a frame)" if "bytes" in name and packets and not more % packets else ""
+            found.append(f"{name} grew by {grown[name]}, and the tester counts {value}{each}")
+        if name in shown and shown[name] != grown[name]:
+            found.append(f"{name} of ip -s -s link grew by {shown[name]}, and that of sysfs by {grown[name]}")
+    return found + [f"{name} grew by {grown[name]}, and there was no error" for name in BAD if grown[name]]
 
 
 def _named_counters(tally: Tally, before: Reading, after: Reading, wanted: Mapping[str, int], interface: str) -> None:
