@@ -23,7 +23,6 @@ from irqlab.qemu.machine import MachineError
 from irqlab.runner.jobs import terminate_like_ctrl_c
 from irqlab.runner.progress import ProgressDisplay
 from irqlab.setup import nics
-from irqlab.setup.drivers import ENGINE
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
 from irqlab.trials.testbed import Testbed
@@ -137,15 +136,15 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
     try:
         if (refusal := row.needs(subject)) is not None:
             return Done(row, refusal)
-        key = _key(subject.testbed, row, budget.seconds)
-        if subject.testbed.config.cached and (kept := cache.get(key)) is not None:
+        key = _key(subject.testbed, row, budget.seconds) if subject.testbed.config.cached else None
+        if key and (kept := cache.get(key)) is not None:
             return Done(row, Outcome(**{**kept, "evidence": tuple(kept["evidence"])}))
         if budget.left_s <= 0:
             return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
         allowance = budget.allow(row.name)
         tell("running")
         outcome = attempt(partial(row.run, Bench(subject, allowance, tell)))
-        if subject.testbed.config.cached and outcome.status != NOT_COVERED:
+        if key and outcome.status != NOT_COVERED:
             cache.put(key, words(outcome))
         return Done(row, outcome, allowance.used_s)
     finally:
@@ -183,8 +182,3 @@ def _key(testbed: Testbed, row: Row, budget_s: float) -> str:
 
 def _module_of(run: Callable[..., Any]) -> str:
     return str(run.func.__module__ if isinstance(run, partial) else run.__module__)
-
-
-def built_on_engine(subject: Subject) -> bool:
-    """Whether the driver is one of ours."""
-    return any(module.name == ENGINE for module in subject.testbed.modules)

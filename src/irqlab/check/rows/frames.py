@@ -266,8 +266,8 @@ def _states() -> list[tuple[str, Callable[[Dut], object]]]:
             lambda dut: dut.run("sh", "-c", f"ip link set {eth} down; ip link set {eth} up"),
         ),
         ("in a group, at the end", lambda dut: dut.run("ip", "link", "set", eth, "promisc", "off")),
-        ("in a group of 101", lambda dut: dut.run("sh", "-c", f"for a in {many}; do ip maddr add $a dev {eth}; done")),
-        ("in a group after 100 were left", lambda dut: dut.run("sh", "-c", f"for a in {many}; do ip maddr del $a dev {eth}; done")),
+        ("in a group of 101", lambda dut: dut.run("sh", "-c", f"for a in {many}; do /bin/ip maddr add $a dev {eth}; done")),
+        ("in a group after 100 were left", lambda dut: dut.run("sh", "-c", f"for a in {many}; do /bin/ip maddr del $a dev {eth}; done")),
         ("in no group", lambda dut: dut.run("ip", "maddr", "del", GROUP_ADDRESS, "dev", eth)),
     ]
 
