@@ -24,9 +24,7 @@ def sentence(checked: Checked) -> str:
     """The answer."""
     wrong, right = checked.of(FAIL), checked.of(PASS)
     where = f"{checked.testbed.label} on {checked.testbed.nic.model}, Linux {checked.testbed.machine.kernel.release}"
-    counts = [
-        f"{len(found)} {status}" for status in (NOT_SUPPORTED, NOT_COVERED) if (found := checked.of(status))
-    ]
+    counts = [f"{len(found)} {status}" for status in (NOT_SUPPORTED, NOT_COVERED) if (found := checked.of(status))]
     others = f"; {' and '.join(counts)}" if counts else ""
     cut = "; interrupted, the same command goes on" if checked.interrupted else ""
     if wrong:
@@ -53,7 +51,10 @@ def tables(checked: Checked) -> list[Table]:
         Table(
             group,
             columns,
-            [[Cell(one.row.title), Cell(one.outcome.status, mark=MARKS[one.outcome.status]), Cell(one.outcome.said)] for one in many],
+            [
+                [Cell(one.row.title), Cell(one.outcome.status, mark=MARKS[one.outcome.status]), Cell(one.outcome.said)]
+                for one in many
+            ],
         )
         for group, many in groups.items()
     ]
@@ -107,7 +108,11 @@ def junit(content: dict[str, Any]) -> str:
         suite = ElementTree.SubElement(root, "testsuite", {"name": group, **counts, "skipped": str(skipped)})
         for row in rows:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=f"irqlab.check.{content['driver']}", name=row["name"], time=f"{row['seconds'] or 0:.1f}"
+                suite,
+                "testcase",
+                classname=f"irqlab.check.{content['driver']}",
+                name=row["name"],
+                time=f"{row['seconds'] or 0:.1f}",
             )
             if row["status"] == FAIL:
                 failure = ElementTree.SubElement(case, "failure", message=row["said"], type=group)

@@ -63,6 +63,10 @@ class Allowance:
         """Whether no time is left."""
         return self.left_s <= 0
 
+    def part(self, of: int) -> Allowance:
+        """One of so many equal parts of what is left, which begins."""
+        return Allowance(self._now_s, self.left_s / of)
+
 
 class Budget:
     """Host time for all rows, of which `lanes` run at a time. Thread-safe."""

@@ -96,11 +96,11 @@ def _tx_checksums(bench: Bench) -> Outcome:
             orders, asked = [], []
             for protocol in (UDP, TCP):
                 most = MOST - ETHERNET - IP - (packets.UDP_HEADER if protocol == UDP else TCP_HEADER)
-                for size in (*range(0, 64), *range(64, most, 61), most - 1, most):
+                for size in (*range(64), *range(64, most, 61), most - 1, most):
                     packet = Packet(protocol, filler(size, size))
                     orders.append(Order(frame(source, packet.bytes(partial=True), kind=IPV4), packet.offload()))
                     asked.append(packet)
-            for order, packet, one in zip(orders, asked, carry(dut, source, orders), strict=True):
+            for packet, one in zip(asked, carry(dut, source, orders), strict=True):
                 whole = Order(frame(source, packet.bytes(), kind=IPV4))
                 name = "UDP" if packet.protocol == UDP else "TCP"
                 bad = packets.verdict(one.got[0].data) if one.got else ""
@@ -114,7 +114,7 @@ def _needs_tx_checksums(subject: Subject) -> Outcome | None:
 
 
 def _needs(subject: Subject, *features: str) -> Outcome | None:
-    if any(subject.facts.can_change(name) or (found := subject.facts.features.get(name)) and found.on for name in features):
+    if any(subject.facts.can_change(name) or ((found := subject.facts.features.get(name)) and found.on) for name in features):
         return None
     return not_supported(f"ethtool -k: {' and '.join(features)} off [fixed]")
 
@@ -181,12 +181,14 @@ def _rx_checksums(bench: Bench) -> Outcome:
             for (name, data), one in zip(right, got, strict=True):
                 bad = difference(Order(data), one)
                 tally.expect(not bad, f"{INTERFACES[1 - source]}: {name}: {bad}")
-            for (name, data), one in zip(wrong, carry(dut, source, [Order(data) for _, data in wrong]), strict=True):
+            for (name, _), one in zip(wrong, carry(dut, source, [Order(data) for _, data in wrong]), strict=True):
                 said = any(arrival.verified for arrival in one.got)
                 tally.expect(not said, f"{INTERFACES[1 - source]}: {name}: the driver says that the checksum is right")
         _not_accepted(dut, tally)
         if not verified and not tally.wrong:
-            return not_covered(f"{bench.testbed.nic.model} says of no packet that its checksum is right; none that is wrong was accepted")
+            return not_covered(
+                f"{bench.testbed.nic.model} says of no packet that its checksum is right; none that is wrong was accepted"
+            )
         tally.notes.append(f"{verified} packets with right checksums were said to be right")
     return tally.outcome("no packet with a wrong checksum was said to be right, or accepted by the kernel")
 
@@ -226,7 +228,9 @@ def _not_accepted(dut: Dut, tally: Tally) -> None:
 
 
 def _udp(dut: Dut) -> dict[str, int]:
-    lines = [line.split()[1:] for line in (dut.read("/proc/net/snmp")["/proc/net/snmp"] or "").splitlines() if line.startswith("Udp:")]
+    lines = [
+        line.split()[1:] for line in (dut.read("/proc/net/snmp")["/proc/net/snmp"] or "").splitlines() if line.startswith("Udp:")
+    ]
     return dict(zip(lines[0], map(int, lines[1]), strict=True))
 
 
@@ -267,7 +271,10 @@ def _states() -> list[tuple[str, Callable[[Dut], object]]]:
         ),
         ("in a group, at the end", lambda dut: dut.run("ip", "link", "set", eth, "promisc", "off")),
         ("in a group of 101", lambda dut: dut.run("sh", "-c", f"for a in {many}; do /bin/ip maddr add $a dev {eth}; done")),
-        ("in a group after 100 were left", lambda dut: dut.run("sh", "-c", f"for a in {many}; do /bin/ip maddr del $a dev {eth}; done")),
+        (
+            "in a group after 100 were left",
+            lambda dut: dut.run("sh", "-c", f"for a in {many}; do /bin/ip maddr del $a dev {eth}; done"),
+        ),
         ("in no group", lambda dut: dut.run("ip", "maddr", "del", GROUP_ADDRESS, "dev", eth)),
     ]
 
@@ -317,7 +324,9 @@ def _address(bench: Bench) -> Outcome:
         _new_address(dut, tally, "after down and up", STRANGER, dut_mac(0), exact)
         bad = dut.attempt("ip", "link", "set", eth, "address", "01:00:00:00:00:01")
         tally.expect(bad["code"] != 0, "the address of a group was taken as its own")
-    return tally.outcome("frames to the new address arrived, and none to the old one" if exact else "frames to the new address arrived")
+    return tally.outcome(
+        "frames to the new address arrived, and none to the old one" if exact else "frames to the new address arrived"
+    )
 
 
 def _wait_link(dut: Dut, address: str) -> None:
@@ -337,9 +346,7 @@ def _vlan(bench: Bench) -> Outcome:
     """Frames with a VLAN tag, put in and taken out by the NIC and by the kernel."""
     tally = Tally()
     facts = bench.subject.facts
-    modes = [
-        {name: mode for name in ("rxvlan", "txvlan")} for mode in ("on", "off")
-    ]
+    modes = [dict.fromkeys(("rxvlan", "txvlan"), mode) for mode in ("on", "off")]
     with bench.dut() as dut:
         wire.load(dut, bench.testbed, "8021q")
         connect(dut)
@@ -359,7 +366,11 @@ def _vlan(bench: Bench) -> Outcome:
             _tagged(dut, tally, where)
             if not tried:
                 break
-    how = "tags put in and taken out by the NIC and by the kernel" if tried else "tags by the kernel: ethtool -k: vlan-offload [fixed]"
+    how = (
+        "tags put in and taken out by the NIC and by the kernel"
+        if tried
+        else "tags by the kernel: ethtool -k: vlan-offload [fixed]"
+    )
     return tally.outcome(f"frames with VLAN tags of all sizes arrived as they were sent; {how}")
 
 
@@ -399,7 +410,9 @@ def _jumbo(bench: Bench) -> Outcome:
             orders = [Order(frame(0, filler(mtu, 1))), Order(frame(0, filler(46, 2)))]
             _compare(tally, orders, carry(dut, 0, orders), f"MTU {mtu} after that: ")
     cut = f"; the model cuts frames above {limit} bytes" if limit < min(most, 9000) else ""
-    return tally.outcome(f"frames of all sizes up to the MTU arrived, with MTUs up to {min(most, limit)}, and with 1500 again{cut}")
+    return tally.outcome(
+        f"frames of all sizes up to the MTU arrived, with MTUs up to {min(most, limit)}, and with 1500 again{cut}"
+    )
 
 
 def _needs_jumbo(subject: Subject) -> Outcome | None:

@@ -12,6 +12,7 @@ from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, dut_ip
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
+from irqlab.setup import modules
 
 GROUP = "Life"
 CYCLES = 40
@@ -26,7 +27,9 @@ MEMORY = "/proc/meminfo"
 def _up(bench: Bench) -> Outcome:
     facts = bench.subject.facts
     info = ", ".join(f"{name} {facts.info[name]}" for name in ("driver", "version", "firmware-version") if facts.info.get(name))
-    return passed(f"both interfaces come up and forward, and the kernel logs nothing above info ({info or 'ethtool -i says nothing'})")
+    return passed(
+        f"both interfaces come up and forward, and the kernel logs nothing above info ({info or 'ethtool -i says nothing'})"
+    )
 
 
 def _free_kib(dut: Dut) -> int:
@@ -73,17 +76,19 @@ def _down_up(bench: Bench) -> Outcome:
         count = _cycles(bench, dut, tally, "down and up", down_up)
         load.passes(dut, tally, f"after {count} times down and up")
         load.same(tally, before, load.state(dut), "after down and up")
-    return tally.outcome(f"{count} times down and up, and 8 times under traffic: frames pass, no memory is lost, all is as before")
+    return tally.outcome(
+        f"{count} times down and up, and 8 times under traffic: frames pass, no memory is lost, all is as before"
+    )
 
 
-def _bus(bench: Bench, interface: str, dut: Dut) -> tuple[str, str]:
+def _bus(dut: Dut, interface: str) -> tuple[str, str]:
     """The name of the device on its bus, and the directory of its driver there."""
     device = dut.run("readlink", "-f", f"/sys/class/net/{interface}/device").strip()
     driver = dut.run("readlink", "-f", f"/sys/class/net/{interface}/device/driver").strip()
     return device.rpartition("/")[2], driver
 
 
-def _configure(bench: Bench, dut: Dut, interface: str) -> None:
+def _configure(dut: Dut, interface: str) -> None:
     """Waits for an interface, and gives it its address."""
     for _ in range(APPEARS_NS // STEP_NS):
         if dut.read(f"/sys/class/net/{interface}/address")[f"/sys/class/net/{interface}/address"]:
@@ -100,16 +105,18 @@ def _unbind(bench: Bench) -> Outcome:
     with bench.dut() as dut:
         before = load.state(dut)
         for interface in reversed(INTERFACES):
-            device, driver = _bus(bench, interface, dut)
-            load.during(dut, lambda device=device, driver=driver: dut.run("sh", "-c", f"echo {device} >{driver}/unbind"), 150_000_000)
+            device, driver = _bus(dut, interface)
+            load.during(
+                dut, lambda device=device, driver=driver: dut.run("sh", "-c", f"echo {device} >{driver}/unbind"), 150_000_000
+            )
             tally.expect(not _exists(dut, interface), f"{interface} is still there after unbind")
             dut.run("sh", "-c", f"echo {device} >{driver}/bind")
-            _configure(bench, dut, interface)
+            _configure(dut, interface)
             load.passes(dut, tally, f"{interface} was unbound under traffic, and bound")
-        device, driver = _bus(bench, INTERFACES[1], dut)
+        device, driver = _bus(dut, INTERFACES[1])
         script = f"echo {device} >{driver}/unbind && echo {device} >{driver}/bind && sleep 0.1 && ip link set {INTERFACES[1]} up"
         count = _cycles(bench, dut, tally, "unbind and bind", script)
-        _configure(bench, dut, INTERFACES[1])
+        _configure(dut, INTERFACES[1])
         load.passes(dut, tally, f"after {count} times unbind and bind")
         load.same(tally, before, load.state(dut), "after unbind and bind")
     return tally.outcome(f"{count} times unbind and bind, twice under traffic: frames pass, no memory is lost, all is as before")
@@ -134,10 +141,12 @@ def _reload(bench: Bench) -> Outcome:
         count = _cycles(bench, dut, tally, "load, up and unload", script)
         dut.run("insmod", path, *parameters.split())
         for interface in INTERFACES:
-            _configure(bench, dut, interface)
+            _configure(dut, interface)
         load.passes(dut, tally, f"after {count} times load and unload")
         load.same(tally, before, load.state(dut), "after load and unload")
-    return tally.outcome(f"{count} times load, up and unload, once under traffic: frames pass, no memory is lost, all is as before")
+    return tally.outcome(
+        f"{count} times load, up and unload, once under traffic: frames pass, no memory is lost, all is as before"
+    )
 
 
 def _needs_module(subject: Subject) -> Outcome | None:
@@ -179,15 +188,53 @@ def _remove(bench: Bench) -> Outcome:
     tally = Tally()
     interface = INTERFACES[1]
     with bench.dut() as dut:
-        device, _ = _bus(bench, interface, dut)
+        device, _ = _bus(dut, interface)
         for number in range(3):
             load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >/sys/bus/pci/devices/{device}/remove"), 150_000_000)
             tally.expect(not _exists(dut, interface), f"{interface} is still there after it was removed")
             dut.run("sh", "-c", "echo 1 >/sys/bus/pci/rescan")
-            _configure(bench, dut, interface)
+            _configure(dut, interface)
             if not load.passes(dut, tally, f"the device was removed from the bus and found again, {number + 1}"):
                 break
     return tally.outcome("removed from the bus and found again three times under traffic: frames pass")
+
+
+ERRORS = "irqlab_pci_error"
+"""A module of ours, which takes a driver through the steps of PCI error recovery (drivers/pci_error)."""
+
+
+def _pci_error(bench: Bench) -> Outcome:
+    """A fatal PCI error under traffic, while down, and twice; the driver recovers the function."""
+    tally = Tally()
+    interface = INTERFACES[0]
+    with bench.dut() as dut:
+        dut.load(modules.load(bench.testbed.machine.kernel, ERRORS))
+        device, _ = _bus(dut, interface)
+
+        def step(name: str) -> str:
+            done = dut.attempt("sh", "-c", f"echo {device} >/sys/module/{ERRORS}/parameters/{name}")
+            return str(done["err"]).strip() if done["code"] else ""
+
+        before = load.state(dut)
+        said: list[str] = []
+        for number, state in enumerate(("up", "up", "down")):
+            dut.run("ip", "link", "set", interface, state)
+            load.during(dut, lambda: said.append(step("freeze")), 150_000_000)
+            if "not supported" in said[-1]:
+                return not_supported("the driver has no pci_error_handlers with error_detected, slot_reset and resume")
+            tally.expect(not said[-1], f"error_detected() does not ask for a reset: {said[-1]}")
+            if number == 1:  # the administrator sets it down meanwhile
+                dut.attempt("ip", "link", "set", interface, "down")
+            wrong = step("recover")
+            if not tally.expect(not wrong, f"the driver does not recover after a reset: {wrong}"):
+                return tally.outcome("")
+            dut.run("ip", "link", "set", interface, "up")
+            if not load.passes(dut, tally, f"after a fatal PCI error while {state}, {number + 1}"):
+                return tally.outcome("")
+        load.same(tally, before, load.state(dut), "after PCI errors")
+    return tally.outcome(
+        "three fatal PCI errors, under traffic, set down meanwhile, and while down: the driver recovers, frames pass"
+    )
 
 
 def _needs_pci(subject: Subject) -> Outcome | None:
@@ -200,5 +247,6 @@ ROWS = (
     Row("life-unbind", "Unbind and bind", GROUP, _unbind, 1.0, risk=5),
     Row("life-reload", "Load and unload", GROUP, _reload, 1.0, needs=_needs_module, risk=5),
     Row("life-reset", "Reset of the PCI function", GROUP, _reset, 0.7, needs=_needs_reset),
+    Row("life-pci-error", "PCI error recovery", GROUP, _pci_error, 0.5, needs=_needs_reset),
     Row("life-remove", "Removed from the bus", GROUP, _remove, 0.5, needs=_needs_pci),
 )

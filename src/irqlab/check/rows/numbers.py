@@ -59,7 +59,9 @@ def read(dut: Dut, interface: str) -> Reading:
     stats = link.get("stats64") or link.get("stats") or {}
     netlink = {f"{side}_{name}": int(value) for side in ("rx", "tx") for name, value in stats.get(side, {}).items()}
     text = dut.attempt("ethtool", "-S", interface)["out"]
-    return Reading(sysfs, netlink, {name.strip(): int(n) for name, n in re.findall(r"^ +(\S[^\n]*?): (\d+)$", text, re.MULTILINE)})
+    return Reading(
+        sysfs, netlink, {name.strip(): int(n) for name, n in re.findall(r"^ +(\S[^\n]*?): (\d+)$", text, re.MULTILINE)}
+    )
 
 
 def change(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

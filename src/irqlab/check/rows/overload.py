@@ -57,7 +57,9 @@ def _overload(bench: Bench) -> Outcome:
         for offered, forwarded in rates:
             low = forwarded < LEAST_SHARE * min(best, offered)
             tally.expect(not low, f"livelock: of {offered:,.0f} frames/s {forwarded:,.0f} are forwarded, at best {best:,.0f}")
-    return tally.outcome(f"loads up to {max(o for o, _ in rates):,.0f} frames/s: at best {best:,.0f} are forwarded, frames pass afterwards")
+    return tally.outcome(
+        f"loads up to {max(o for o, _ in rates):,.0f} frames/s: at best {best:,.0f} are forwarded, frames pass afterwards"
+    )
 
 
 def _idle(bench: Bench) -> Outcome:

@@ -86,7 +86,9 @@ def _netconsole(bench: Bench) -> Outcome:
         if done["code"]:
             return not_supported(f"netconsole: {done['err'].strip()}: the driver cannot be polled")
         says = f"n=0; while [ $n -lt {MESSAGES} ]; do n=$((n+1)); echo '<6>check: message' $n >/dev/kmsg; done"
-        idle = dut.run_trial({"warmup_ns": 0, "duration_ns": 300_000_000, "drain_ns": 1000}, [], lambda _: dut.run("sh", "-c", says))
+        idle = dut.run_trial(
+            {"warmup_ns": 0, "duration_ns": 300_000_000, "drain_ns": 1000}, [], lambda _: dut.run("sh", "-c", says)
+        )
         sent = idle["ports"][0]["host"]
         tally.expect(sent >= MESSAGES, f"of {MESSAGES} messages {sent} left")
         for _ in range(3):
@@ -115,7 +117,9 @@ def _deferred(bench: Bench) -> Outcome:
 
 
 def _needs_deferred(subject: Subject) -> Outcome | None:
-    return None if "napi_defer_hard_irqs" in subject.facts.files else not_supported("there is no napi_defer_hard_irqs (Linux 5.10)")
+    return (
+        None if "napi_defer_hard_irqs" in subject.facts.files else not_supported("there is no napi_defer_hard_irqs (Linux 5.10)")
+    )
 
 
 def _needs_clock(subject: Subject) -> Outcome | None:

@@ -72,7 +72,11 @@ def _runtime(bench: Bench) -> Outcome:
     power = f"/sys/class/net/{ETH}/device{'/..' if bench.subject.is_usb else ''}/power"
     with bench.dut() as dut:
         delay = f"echo 0 >{power}/autosuspend_delay_ms 2>/dev/null"
-        dut.run("sh", "-c", f"p=$(readlink -f {power}); echo $p >/tmp/power; cd $p; echo auto >control; {delay.replace(power, '$p')}; true")
+        dut.run(
+            "sh",
+            "-c",
+            f"p=$(readlink -f {power}); echo $p >/tmp/power; cd $p; echo auto >control; {delay.replace(power, '$p')}; true",
+        )
         home = dut.run("cat", "/tmp/power").strip()
         states = []
         for _ in range(3):
@@ -86,7 +90,9 @@ def _runtime(bench: Bench) -> Outcome:
                 break
         load.during(dut, lambda: dut.run("sh", "-c", f"echo on >{home}/control"), LOAD_NS)
         load.passes(dut, tally, "after runtime power management was switched off")
-    return tally.outcome(f"down with runtime power management allowed ({', '.join(dict.fromkeys(states))}): frames pass afterwards")
+    return tally.outcome(
+        f"down with runtime power management allowed ({', '.join(dict.fromkeys(states))}): frames pass afterwards"
+    )
 
 
 def _needs_runtime(subject: Subject) -> Outcome | None:

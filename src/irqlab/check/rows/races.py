@@ -11,7 +11,6 @@ from functools import partial
 
 from rich.console import Console
 
-from irqlab.check.clock import Allowance
 from irqlab.check.row import (
     Bench,
     Outcome,
@@ -25,8 +24,7 @@ from irqlab.check.row import (
 )
 from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
-from irqlab.errors import IrqlabError
-from irqlab.hunting.options import CHANGE_KINDS, OTHER, SAME, Options
+from irqlab.hunting.options import CHANGE_KINDS, PORTS, SAME, Options
 from irqlab.hunting.search import NotAloneError
 from irqlab.methods import catalogue
 from irqlab.methods import hunt as hunting
@@ -53,8 +51,7 @@ def _passes(bench: Bench, said: str, passes: Sequence[tuple[Options, int]]) -> O
     for number, (options, size) in enumerate(passes):
         if number and bench.allowance.over:
             break
-        left = len(passes) - number
-        allowance = Allowance(bench.allowance._now_s, bench.allowance.left_s / left)
+        allowance = bench.allowance.part(len(passes) - number)
         try:
             outcome = hunted(bench.testbed, TimedRunner(bench.testbed, allowance, bench.progress), options, size)
         except NotSupportedError as error:
@@ -63,8 +60,8 @@ def _passes(bench: Bench, said: str, passes: Sequence[tuple[Options, int]]) -> O
             return failed(f"{said}: {error}", replay=_command(bench.testbed, options, size))
         if outcome.status != "pass":
             return outcome
-        told.append(outcome.said)
-    return passed(told[-1])
+        told.append(f"{options.ports} port: {outcome.said}" if len(options.chosen) == 1 else outcome.said)
+    return passed("; ".join(told[-2:]), told)
 
 
 def hunted(testbed: Testbed, runner: TimedRunner, options: Options, size: int = 64) -> Outcome:
@@ -91,6 +88,7 @@ def _told(testbed: Testbed, result: MethodResult, options: Options) -> tuple[str
         else:
             terminal.show(terminal.rich_table(one), console)
     said = method.verdicts([row])[0].removeprefix(f"{row.variant.label}: ").rstrip(".")
+    said = said.replace("this was interrupted, not everything was tried", "no time was left for the others")
     return said, method.failed([row]), [line for line in text.getvalue().splitlines() if line.strip()]
 
 
@@ -111,9 +109,10 @@ def _command(testbed: Testbed, options: Options, size: int, said: str = "") -> s
 
 
 def _both(options: Options, size: int = 64) -> Iterator[tuple[Options, int]]:
-    """Few instants at both ports, then many."""
+    """Few instants at each port, then many."""
     for instants in (FEW, MANY):
-        yield replace(options, instants=instants), size
+        for port in PORTS:
+            yield replace(options, instants=instants, ports=port), size
 
 
 def _plain(what: str, bench: Bench, **more: int) -> Outcome:
@@ -136,7 +135,8 @@ def _full(bench: Bench) -> Outcome:
     if not count or count * wire_us > PERIOD_US:
         return not_covered(f"a ring of {size} packets cannot be filled and emptied between two pairs, 8 ms apart")
     options = Options(what="transmit", first=count, first_gap=gap_us)
-    return _passes(bench, f"a burst of {count} frames, {gap_us:.0f} µs apart, fills the ring", list(_both(options, FULL_BYTES)))
+    said = f"a burst of {count} frames, {gap_us:.0f} µs apart, fills the ring"
+    return _passes(bench, said, list(_both(options, FULL_BYTES)))
 
 
 def _overruns(bench: Bench) -> Outcome:
@@ -148,7 +148,7 @@ def _failures(what: str, bench: Bench) -> Outcome:
 
 
 def _change(what: str, bench: Bench) -> Outcome:
-    passes = [(Options(what=what, ports=ports, instants=count), 64) for count in CHANGE_INSTANTS for ports in (SAME, OTHER)]
+    passes = [(Options(what=what, ports=ports, instants=count), 64) for count in CHANGE_INSTANTS for ports in PORTS]
     return _passes(bench, what, passes)
 
 
@@ -220,4 +220,3 @@ ROWS = (
     Row("failures-running", "Every allocation fails once", FAILING, partial(_failures, "failures"), 1.0, risk=6),
     Row("failures-up", "... while it is set up", FAILING, partial(_failures, "failures-up"), 1.0, risk=5),
 )
-_ = IrqlabError

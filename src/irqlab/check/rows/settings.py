@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from irqlab.check import load
 from irqlab.check.row import Bench, Outcome, Row, Tally, not_supported
-from irqlab.check.subject import Facts, Rings, Subject, ask, features_of
+from irqlab.check.subject import Rings, Subject, features_of, rings_of
 from irqlab.config.addresses import INTERFACES
 from irqlab.dut.router import Dut
 
@@ -24,12 +25,17 @@ UNSWITCHED = frozenset({
 
 def _under_load(dut: Dut, tally: Tally, what: str, argv: Sequence[str]) -> bool:
     """Runs a command under load; whether it succeeded. Afterwards frames have to pass."""
-    done: list[dict[str, object]] = []
-    load.during(dut, lambda: done.append(dut.attempt(*argv)), LOAD_NS)
-    right = done[0]["code"] == 0
-    tally.expect(right, f"{what}: {' '.join(argv)}: {str(done[0]['err']).strip()}")
+    done = _done_under_load(dut, argv)
+    right = bool(done["code"] == 0)
+    tally.expect(right, f"{what}: {' '.join(argv)}: {done['err'].strip()}")
     load.passes(dut, tally, f"after {what}")
     return right
+
+
+def _done_under_load(dut: Dut, argv: Sequence[str]) -> dict[str, Any]:
+    done: list[dict[str, Any]] = []
+    load.during(dut, lambda: done.append(dut.attempt(*argv)), LOAD_NS)
+    return done[0]
 
 
 def _refused(dut: Dut, tally: Tally, show: Callable[[], object], argv: Sequence[str]) -> None:
@@ -70,15 +76,13 @@ def _rings(bench: Bench) -> Outcome:
         _under_load(dut, tally, "other rings under load", ("ethtool", "-G", ETH, "rx", str(rings.rx_max)))
         dut.run("ip", "link", "set", ETH, "down")
         dut.run("ip", "link", "set", ETH, "up")
-        tally.expect(getattr(show(), "rx") == rings.rx_max, "the rings are other ones after down and up")
+        tally.expect(show().rx == rings.rx_max, "the rings are other ones after down and up")
         load.passes(dut, tally, "with the largest ring, after down and up")
     return tally.outcome(f"{tally.looked} facts about ring sizes: changed, read back, kept, and what is too large is refused")
 
 
 def ask_rings(dut: Dut) -> Rings | None:
     """The rings now."""
-    from irqlab.check.subject import rings_of
-
     return rings_of(dut.attempt("ethtool", "-g", ETH)["out"])
 
 
@@ -159,13 +163,10 @@ def _features(bench: Bench) -> Outcome:
                 break
             was = bench.subject.facts.features[name].on
             for on in (not was, was):
-                done: list[dict[str, object]] = []
-                load.during(
-                    dut, lambda name=name, on=on: done.append(dut.attempt("ethtool", "-K", ETH, name, "on" if on else "off")), LOAD_NS // 2
-                )
+                done = _done_under_load(dut, ("ethtool", "-K", ETH, name, "on" if on else "off"))
                 now = features_of(dut.attempt("ethtool", "-k", ETH)["out"])
-                if done[0]["code"]:
-                    tally.notes.append(f"{name} {'on' if on else 'off'}: {str(done[0]['err']).strip()}")
+                if done["code"]:
+                    tally.notes.append(f"{name} {'on' if on else 'off'}: {str(done['err']).strip()}")
                     break
                 tally.expect(now[name].on == on, f"ethtool -K {name} {'on' if on else 'off'} succeeds, and it is {now[name].on}")
                 load.passes(dut, tally, f"after {name} {'on' if on else 'off'}")
@@ -207,7 +208,9 @@ def _pause(bench: Bench) -> Outcome:
             shown = dict(re.findall(r"^(Autonegotiate|RX|TX):\s+(\w+)", dut.attempt("ethtool", "-a", ETH)["out"], re.MULTILINE))
             if words[1] == "off":
                 wanted = {"Autonegotiate": "off", "RX": words[3], "TX": words[5]}
-                tally.expect({name: shown.get(name) for name in wanted} == wanted, f"ethtool -A {' '.join(words)}: it shows {shown}")
+                tally.expect(
+                    {name: shown.get(name) for name in wanted} == wanted, f"ethtool -A {' '.join(words)}: it shows {shown}"
+                )
             load.passes(dut, tally, f"after pause {' '.join(words)}")
         if not accepted:
             return not_supported(f"ethtool -A: {tally.notes[0]}")
@@ -236,7 +239,9 @@ def _speed(bench: Bench) -> Outcome:
         done = dut.attempt("ethtool", "-r", ETH)
         if not done["code"]:
             load.passes(dut, tally, "after ethtool -r")
-        _refused(dut, tally, lambda: dut.attempt("ethtool", ETH)["out"], ("ethtool", "-s", ETH, "speed", "12345", "autoneg", "off"))
+        _refused(
+            dut, tally, lambda: dut.attempt("ethtool", ETH)["out"], ("ethtool", "-s", ETH, "speed", "12345", "autoneg", "off")
+        )
     return tally.outcome(f"speeds and negotiation: frames pass afterwards ({link.get('Speed', 'no speed')} at first)")
 
 
@@ -251,7 +256,12 @@ def _flags(bench: Bench) -> Outcome:
     with bench.dut() as dut:
         for name, was in bench.subject.facts.private_flags.items():
             for on in (not was, was):
-                _under_load(dut, tally, f"{name} {'on' if on else 'off'}", ("ethtool", "--set-priv-flags", ETH, name, "on" if on else "off"))
+                _under_load(
+                    dut,
+                    tally,
+                    f"{name} {'on' if on else 'off'}",
+                    ("ethtool", "--set-priv-flags", ETH, name, "on" if on else "off"),
+                )
     return tally.outcome(f"private flags switched under load: {', '.join(bench.subject.facts.private_flags)}")
 
 
@@ -259,7 +269,26 @@ def _needs_flags(subject: Subject) -> Outcome | None:
     return None if subject.facts.private_flags else not_supported(subject.facts.refusal("--show-priv-flags"))
 
 
-READERS = ("-i", "-k", "-g", "-c", "-l", "-a", "-S", "-d", "-e", "-x", "-n", "-T", "-P", "-m", "--show-eee", "--show-fec", "--show-priv-flags", "")
+READERS = (
+    "-i",
+    "-k",
+    "-g",
+    "-c",
+    "-l",
+    "-a",
+    "-S",
+    "-d",
+    "-e",
+    "-x",
+    "-n",
+    "-T",
+    "-P",
+    "-m",
+    "--show-eee",
+    "--show-fec",
+    "--show-priv-flags",
+    "",
+)
 
 
 def _readers(bench: Bench) -> Outcome:
@@ -279,10 +308,6 @@ def _readers(bench: Bench) -> Outcome:
         dut.run("ip", "link", "set", ETH, "up")
         load.passes(dut, tally, "after all settings and counters were read while the interface was down")
     return tally.outcome(f"{len(READERS)} options of ethtool read under load and while down: frames pass, nothing is logged")
-
-
-def _facts(dut: Dut) -> Facts:
-    return ask(dut, ETH)
 
 
 ROWS = (
