@@ -49,16 +49,16 @@ def test_mtu() -> None:
 @pytest.mark.parametrize("size", [0, 1, 18, 1401])
 def test_checksums(protocol: int, size: int) -> None:
     packet = Packet(protocol, wire.filler(size, 7))
-    assert packets.verdict(wire.frame(0, packet.bytes(), kind=packets.IPV4)) == ""
-    for wrong in (packet.bytes(wrong=True), packet.bytes(wrong_header=True), packet.bytes(partial=True)):
+    assert packets.verdict(wire.frame(0, packet.whole(), kind=packets.IPV4)) == ""
+    for wrong in (packet.whole(wrong=True), packet.whole(wrong_header=True), packet.whole(partial=True)):
         assert "wrong" in packets.verdict(wire.frame(0, wrong, kind=packets.IPV4))
 
 
 def test_a_checksum_that_is_left_to_the_interface_is_the_sum_of_the_pseudo_header() -> None:
     packet = Packet(UDP, b"some data")
-    data = packet.bytes(partial=True)
+    data = packet.whole(partial=True)
     whole = data[packets.IP :]
-    assert packets.checksum(whole).to_bytes(2, "big") == packet.bytes()[packets.IP + 6 : packets.IP + 8]
+    assert packets.checksum(whole).to_bytes(2, "big") == packet.whole()[packets.IP + 6 : packets.IP + 8]
 
 
 def arrived(data: bytes, times: int = 1) -> Carried:

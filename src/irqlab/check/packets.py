@@ -16,9 +16,11 @@ NO_SEGMENTS, TCP_V4 = 0, 1
 """VIRTIO_NET_HDR_GSO_NONE, VIRTIO_NET_HDR_GSO_TCPV4."""
 
 
-def checksum(data: bytes, begin: int = 0) -> int:
+def checksum(data: bytes | bytearray, begin: int = 0) -> int:
     """The checksum of the Internet (RFC 1071)."""
-    total = begin + sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1])) + (data[-1] << 8 if len(data) & 1 else 0)
+    total: int = (
+        begin + sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1])) + (data[-1] << 8 if len(data) & 1 else 0)
+    )
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
@@ -53,7 +55,7 @@ class Packet:
         length = self.header + len(self.payload)
         return ~checksum(self.source + self.destination + struct.pack("!BBH", 0, self.protocol, length)) & 0xFFFF
 
-    def bytes(self, partial: bool = False, wrong: bool = False, wrong_header: bool = False) -> bytes:
+    def whole(self, partial: bool = False, wrong: bool = False, wrong_header: bool = False) -> bytes:
         """From the IP header on. `partial`: the checksum is left to the interface. `wrong`: it is not right."""
         length = self.header + len(self.payload)
         ip = struct.pack(

@@ -103,7 +103,10 @@ class TimedRunner(TrialRunner):
                 self.cut += 1
                 found.append(CancelledError("no time is left"))
                 continue
-            found += super().attempts([trial], say)
+            result = self.attempt(trial)
+            if not isinstance(result, IrqlabError):
+                self.progress(say(trial))
+            found.append(result)
         return found
 
 

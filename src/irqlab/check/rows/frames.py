@@ -98,10 +98,10 @@ def _tx_checksums(bench: Bench) -> Outcome:
                 most = MOST - ETHERNET - IP - (packets.UDP_HEADER if protocol == UDP else TCP_HEADER)
                 for size in (*range(64), *range(64, most, 61), most - 1, most):
                     packet = Packet(protocol, filler(size, size))
-                    orders.append(Order(frame(source, packet.bytes(partial=True), kind=IPV4), packet.offload()))
+                    orders.append(Order(frame(source, packet.whole(partial=True), kind=IPV4), packet.offload()))
                     asked.append(packet)
             for packet, one in zip(asked, carry(dut, source, orders), strict=True):
-                whole = Order(frame(source, packet.bytes(), kind=IPV4))
+                whole = Order(frame(source, packet.whole(), kind=IPV4))
                 name = "UDP" if packet.protocol == UDP else "TCP"
                 bad = packets.verdict(one.got[0].data) if one.got else ""
                 wrong = bad or difference(whole, one)
@@ -137,7 +137,7 @@ def _segments(bench: Bench) -> Outcome:
                     count = -(-size // mss)
                     if count > 60:
                         continue
-                    order = Order(frame(source, packet.bytes(partial=True), kind=IPV4), packet.offload(mss), count)
+                    order = Order(frame(source, packet.whole(partial=True), kind=IPV4), packet.offload(mss), count)
                     (one,) = carry(dut, source, [order])
                     wrong = _wrong_segments(packet, mss, one)
                     tally.expect(not wrong, f"{INTERFACES[source]}: {size} bytes in segments of {mss}: {wrong}")
@@ -199,13 +199,13 @@ def _for_receiver(source: int) -> tuple[list[tuple[str, bytes]], list[tuple[str,
     for protocol, name in ((UDP, "UDP"), (TCP, "TCP")):
         for size in (0, 1, 2, 3, 17, 18, 19, 30, 63, 64, 65, 100, 101, 500, 501, 1400, 1401, 1459, 1460):
             packet = Packet(protocol, filler(size, size))
-            right.append((f"{name}, {size} bytes", frame(source, packet.bytes(), kind=IPV4)))
-            wrong.append((f"{name}, {size} bytes, wrong checksum", frame(source, packet.bytes(wrong=True), kind=IPV4)))
+            right.append((f"{name}, {size} bytes", frame(source, packet.whole(), kind=IPV4)))
+            wrong.append((f"{name}, {size} bytes, wrong checksum", frame(source, packet.whole(wrong=True), kind=IPV4)))
         packet = Packet(protocol, filler(200, 1))
-        whole = frame(source, packet.bytes(wrong=True), kind=IPV4)
+        whole = frame(source, packet.whole(wrong=True), kind=IPV4)
         wrong.append((f"{name} in a VLAN, wrong checksum", whole[:12] + struct.pack("!HH", 0x8100, VLAN) + whole[12:]))
         for part, fragment in (("first", 0x2000), ("a later", 0x2010)):
-            piece = Packet(protocol, filler(200, 2), fragment=fragment).bytes(wrong=True)
+            piece = Packet(protocol, filler(200, 2), fragment=fragment).whole(wrong=True)
             wrong.append((f"{part} fragment of {name}, wrong checksum", frame(source, piece, kind=IPV4)))
     return right, wrong
 
@@ -217,9 +217,9 @@ def _not_accepted(dut: Dut, tally: Tally) -> None:
     packet = Packet(UDP, filler(64, 3), source=peer[:3] + b"\x07", destination=peer, port=UDP_DISCARD)
     count = 20
     for what, data, right in (
-        ("a wrong checksum", packet.bytes(wrong=True), False),
-        ("a wrong checksum of the IP header", packet.bytes(wrong_header=True), False),
-        ("right checksums", packet.bytes(), True),
+        ("a wrong checksum", packet.whole(wrong=True), False),
+        ("a wrong checksum of the IP header", packet.whole(wrong_header=True), False),
+        ("right checksums", packet.whole(), True),
     ):
         before = _udp(dut)
         carry(dut, 1, [Order(frame(1, data, kind=IPV4))] * count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import partial
 
 from irqlab.check import load
 from irqlab.check.row import Bench, Outcome, Row, Tally, not_supported, passed
@@ -67,7 +68,7 @@ def _down_up(bench: Bench) -> Outcome:
             for interface in INTERFACES:
                 load.during(
                     dut,
-                    lambda interface=interface: dut.run("sh", "-c", f"ip link set {interface} down; ip link set {interface} up"),
+                    partial(dut.run, "sh", "-c", f"ip link set {interface} down; ip link set {interface} up"),
                     200_000_000 + number * 10_000_000,
                 )
             if not load.passes(dut, tally, f"down and up under traffic, {number + 1}"):
@@ -106,9 +107,7 @@ def _unbind(bench: Bench) -> Outcome:
         before = load.state(dut)
         for interface in reversed(INTERFACES):
             device, driver = _bus(dut, interface)
-            load.during(
-                dut, lambda device=device, driver=driver: dut.run("sh", "-c", f"echo {device} >{driver}/unbind"), 150_000_000
-            )
+            load.during(dut, partial(dut.run, "sh", "-c", f"echo {device} >{driver}/unbind"), 150_000_000)
             tally.expect(not _exists(dut, interface), f"{interface} is still there after unbind")
             dut.run("sh", "-c", f"echo {device} >{driver}/bind")
             _configure(dut, interface)

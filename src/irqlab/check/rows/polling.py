@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from irqlab.check import load, wire
 from irqlab.check.row import Bench, Outcome, Row, Tally, not_covered, not_supported
@@ -26,7 +27,7 @@ def _threaded(bench: Bench) -> Outcome:
     with bench.dut() as dut:
         for value in ("1", "0", "1"):
             try:
-                load.during(dut, lambda value=value: dut.write(path, value), 200_000_000)
+                load.during(dut, partial(dut.write, path, value), 200_000_000)
             except TesterError as error:
                 return not_supported(f"{path}: {error}")
             now = (dut.read(path)[path] or "").strip()
@@ -86,9 +87,11 @@ def _netconsole(bench: Bench) -> Outcome:
         if done["code"]:
             return not_supported(f"netconsole: {done['err'].strip()}: the driver cannot be polled")
         says = f"n=0; while [ $n -lt {MESSAGES} ]; do n=$((n+1)); echo '<6>check: message' $n >/dev/kmsg; done"
-        idle = dut.run_trial(
-            {"warmup_ns": 0, "duration_ns": 300_000_000, "drain_ns": 1000}, [], lambda _: dut.run("sh", "-c", says)
-        )
+
+        def say(_: int) -> None:
+            dut.run("sh", "-c", says)
+
+        idle = dut.run_trial({"warmup_ns": 0, "duration_ns": 300_000_000, "drain_ns": 1000}, [], say)
         sent = idle["ports"][0]["host"]
         tally.expect(sent >= MESSAGES, f"of {MESSAGES} messages {sent} left")
         for _ in range(3):

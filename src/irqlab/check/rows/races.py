@@ -77,7 +77,7 @@ def hunted(testbed: Testbed, runner: TimedRunner, options: Options, size: int = 
 
 def _told(testbed: Testbed, result: MethodResult, options: Options) -> tuple[str, bool, list[str]]:
     """What a hunt says: its answer, whether something was found, and its tables as lines."""
-    content = document.document([], [testbed.describe()], [result], complete=True)
+    content = document.document(["irqlab", "check"], [testbed.describe()], [result], complete=True)
     (row,) = catalogue.rows([content])
     method = hunting.METHOD
     text = io.StringIO()
@@ -175,8 +175,8 @@ def _needs_change(what: str, subject: Subject) -> Outcome | None:
 
 
 TITLES = {
-    "rx-scheme": "Another receive scheme", "tx-scheme": "Another transmit scheme", "down-up": "Down and up", "ring": "Other rings",
-    "mtu": "Another MTU", "promisc": "Promiscuous mode", "negotiate": "The link is negotiated", "suspend": "Suspend",
+    "rx-scheme": "Another receive scheme", "tx-scheme": "Another transmit scheme", "down-up": "Down and up",
+    "ring": "Other rings", "mtu": "Another MTU", "promisc": "Promiscuous mode", "negotiate": "The link is negotiated", "suspend": "Suspend",
     "unbind": "Unbind and bind",
 }  # fmt: skip
 

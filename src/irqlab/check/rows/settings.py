@@ -53,8 +53,8 @@ def _rings(bench: Bench) -> Outcome:
     assert rings is not None
     with bench.dut() as dut:
 
-        def show() -> Rings | None:
-            return ask_rings(dut)
+        def show() -> Rings:
+            return ask_rings(dut) or rings
 
         for side, now, most in (("rx", rings.rx, rings.rx_max), ("tx", rings.tx, rings.tx_max)):
             for size in (most, max(now // 2, 1), now):
@@ -269,26 +269,7 @@ def _needs_flags(subject: Subject) -> Outcome | None:
     return None if subject.facts.private_flags else not_supported(subject.facts.refusal("--show-priv-flags"))
 
 
-READERS = (
-    "-i",
-    "-k",
-    "-g",
-    "-c",
-    "-l",
-    "-a",
-    "-S",
-    "-d",
-    "-e",
-    "-x",
-    "-n",
-    "-T",
-    "-P",
-    "-m",
-    "--show-eee",
-    "--show-fec",
-    "--show-priv-flags",
-    "",
-)
+READERS = tuple(["-i", "-k", "-g", "-c", "-l", "-a", "-S", "-d", "-e", "-x", "-n", "-T", "-P", "-m", "--show-eee", "--show-fec", "--show-priv-flags"])
 
 
 def _readers(bench: Bench) -> Outcome:
