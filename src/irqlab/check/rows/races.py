@@ -176,8 +176,8 @@ def _needs_change(what: str, subject: Subject) -> Outcome | None:
 
 TITLES = {
     "rx-scheme": "Another receive scheme", "tx-scheme": "Another transmit scheme", "down-up": "Down and up",
-    "ring": "Other rings", "mtu": "Another MTU", "promisc": "Promiscuous mode", "negotiate": "The link is negotiated", "suspend": "Suspend",
-    "unbind": "Unbind and bind",
+    "ring": "Other rings", "mtu": "Another MTU", "promisc": "Promiscuous mode", "negotiate": "The link is negotiated",
+    "suspend": "Suspend", "unbind": "Unbind and bind",
 }  # fmt: skip
 
 ROWS = (

@@ -269,7 +269,10 @@ def _needs_flags(subject: Subject) -> Outcome | None:
     return None if subject.facts.private_flags else not_supported(subject.facts.refusal("--show-priv-flags"))
 
 
-READERS = tuple(["-i", "-k", "-g", "-c", "-l", "-a", "-S", "-d", "-e", "-x", "-n", "-T", "-P", "-m", "--show-eee", "--show-fec", "--show-priv-flags"])
+READERS = (
+    *("-i", "-k", "-g", "-c", "-l", "-a", "-S", "-d", "-e", "-x", "-n", "-T", "-P", "-m"),
+    *("--show-eee", "--show-fec", "--show-priv-flags"),
+)
 
 
 def _readers(bench: Bench) -> Outcome:
