@@ -29,6 +29,8 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
+from irqlab.report import render
+from irqlab.report.check import page
 from irqlab.runner.progress import ProgressDisplay
 
 
@@ -182,6 +184,25 @@ def test_every_row_has_a_name_of_its_own_and_a_known_group() -> None:
     assert len({one.name for one in rows}) == len(rows)
     assert {one.group for one in rows} <= set(catalogue.GROUPS)
     assert session.COMES_UP in {one.name for one in rows}
+
+
+def test_the_report_has_the_answer_the_evidence_and_the_checklist() -> None:
+    checked = check([row("bad", lambda _: failed("a frame < 60 bytes is lost", ["line of evidence"], "irqlab hunt --at 7"))])
+    text = render(page(checked, ["irqlab", "check"]))
+    for part in (answer.sentence(checked), "a frame &lt; 60 bytes is lost", "line of evidence", "irqlab hunt --at 7", "Bad"):
+        assert part in text
+
+
+def test_what_ctrl_c_cut_short_is_not_kept() -> None:
+    kept: list[str] = []
+
+    def stopped(_: Bench) -> Outcome:
+        raise KeyboardInterrupt
+
+    checked = check([row("first", stopped, risk=9), row("second", lambda _: (kept.append("second"), passed(""))[1])])
+    assert checked.interrupted
+    assert checked.done["first"].outcome.status == NOT_COVERED
+    assert "interrupted" in checked.done["first"].outcome.said
 
 
 def test_junit_and_json() -> None:

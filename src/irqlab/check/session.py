@@ -18,7 +18,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.qemu.cancellation import CancelledError, workers
+from irqlab.qemu.cancellation import CancelledError, current, workers
 from irqlab.qemu.machine import MachineError
 from irqlab.runner.jobs import terminate_like_ctrl_c
 from irqlab.runner.progress import ProgressDisplay
@@ -120,7 +120,8 @@ def _run_all(
     def one(row: Row) -> None:
         tell, finished = batch.job(row.name)
         found[row.name] = done = _row(subject, row, budget, tell)
-        finished()
+        if display.live:
+            finished()
         took = "" if done.seconds is None else f" ({done.seconds:.0f} s)"
         left = f"{len(found)} of {len(rows)}, {budget.left_s:.0f} s left"
         display.say(f"{done.outcome.status:13} {row.name}: {done.outcome.said}{took} [{left}]")
@@ -154,7 +155,9 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
 def attempt(run: Callable[[], Outcome]) -> Outcome:
     """Runs a row. What goes wrong in the DUT is the driver's failure; another error means that the row was not covered."""
     try:
-        return run()
+        outcome = run()
+        current().check()  # what was cut short by Ctrl-C is not kept
+        return outcome
     except CancelledError:
         raise
     except (DutError, KernelProblemError, MachineError) as error:

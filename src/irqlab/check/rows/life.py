@@ -148,12 +148,6 @@ def _reload(bench: Bench) -> Outcome:
     )
 
 
-def _needs_module(subject: Subject) -> Outcome | None:
-    if subject.testbed.has_schemes:
-        return not_supported("drivers built on irqmod are loaded with their engine: irqlab tap load_unload")
-    return None
-
-
 def _reset(bench: Bench) -> Outcome:
     tally = Tally()
     interface = INTERFACES[0]
@@ -244,7 +238,7 @@ ROWS = (
     Row("life-up", "Comes up", GROUP, _up, 0.1, risk=10),
     Row("life-down-up", "Down and up", GROUP, _down_up, 1.0, risk=6),
     Row("life-unbind", "Unbind and bind", GROUP, _unbind, 1.0, risk=5),
-    Row("life-reload", "Load and unload", GROUP, _reload, 1.0, needs=_needs_module, risk=5),
+    Row("life-reload", "Load and unload", GROUP, _reload, 1.0, risk=5),
     Row("life-reset", "Reset of the PCI function", GROUP, _reset, 0.7, needs=_needs_reset),
     Row("life-pci-error", "PCI error recovery", GROUP, _pci_error, 0.5, needs=_needs_reset),
     Row("life-remove", "Removed from the bus", GROUP, _remove, 0.5, needs=_needs_pci),

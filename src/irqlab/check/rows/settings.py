@@ -197,7 +197,11 @@ def _needs_channels(subject: Subject) -> Outcome | None:
 def _pause(bench: Bench) -> Outcome:
     tally = Tally()
     with bench.dut() as dut:
-        settings = (("autoneg", "off", "rx", "on", "tx", "on"), ("autoneg", "off", "rx", "off", "tx", "off"), ("autoneg", "on"))
+        settings: tuple[tuple[str, ...], ...] = (
+            ("autoneg", "off", "rx", "on", "tx", "on"),
+            ("autoneg", "off", "rx", "off", "tx", "off"),
+            ("autoneg", "on"),
+        )
         accepted = []
         for words in settings:
             done = dut.attempt("ethtool", "-A", ETH, *words)
