@@ -169,6 +169,8 @@ def options_of(config: TestbedConfig) -> list[str]:
     options = ["--driver", config.driver]
     for name, value in (("--nic", config.nic), ("--kernel", config.kernel)):
         options += [name, value] if value else []
+    for name, value in config.dut.attributes:
+        options += ["--attribute", f"{name}={value}"]
     return options
 
 

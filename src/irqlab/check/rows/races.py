@@ -22,6 +22,7 @@ from irqlab.check.row import (
     options_of,
     passed,
 )
+from irqlab.check.rows.ring import UNLIMITED
 from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
 from irqlab.hunting.options import CHANGE_KINDS, PORTS, SAME, Options
@@ -45,19 +46,20 @@ FULL_BYTES, PERIOD_US = 512, 7_000.0
 USUAL_RING = 64
 
 
-def _passes(bench: Bench, said: str, passes: Sequence[tuple[Options, int]]) -> Outcome:
+def _passes(bench: Bench, said: str, passes: Sequence[tuple[Options, int]], testbed: Testbed | None = None) -> Outcome:
     """Runs hunts one after the other until one finds something, or no time is left."""
+    testbed = testbed or bench.testbed
     told: list[str] = []
     for number, (options, size) in enumerate(passes):
         if number and bench.allowance.over:
             break
         allowance = bench.allowance.part(len(passes) - number)
         try:
-            outcome = hunted(bench.testbed, TimedRunner(bench.testbed, allowance, bench.progress), options, size)
+            outcome = hunted(testbed, TimedRunner(testbed, allowance, bench.progress), options, size)
         except NotSupportedError as error:
             return not_supported(str(error))
         except NotAloneError as error:
-            return failed(f"{said}: {error}", replay=_command(bench.testbed, options, size))
+            return failed(f"{said}: {error}", replay=_command(testbed, options, size))
         if outcome.status != "pass":
             return outcome
         told.append(f"{options.ports} port: {outcome.said}" if len(options.chosen) == 1 else outcome.said)
@@ -136,7 +138,9 @@ def _full(bench: Bench) -> Outcome:
         return not_covered(f"a ring of {size} packets cannot be filled and emptied between two pairs, 8 ms apart")
     options = Options(what="transmit", first=count, first_gap=gap_us)
     said = f"a burst of {count} frames, {gap_us:.0f} µs apart, fills the ring"
-    return _passes(bench, said, list(_both(options, FULL_BYTES)))
+    config = bench.testbed.config
+    opened = replace(config, dut=replace(config.dut, attributes=(*config.dut.attributes, UNLIMITED)))
+    return _passes(bench, said, list(_both(options, FULL_BYTES)), Testbed.resolve(opened))
 
 
 def _overruns(bench: Bench) -> Outcome:

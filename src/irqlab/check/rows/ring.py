@@ -24,10 +24,14 @@ BUSY = 16
 """NETDEV_TX_BUSY (include/linux/netdevice.h)."""
 STORM = 3
 """As many refusals as packets are sent, times that, are a storm."""
+UNLIMITED = ("queues/tx-0/byte_queue_limits/limit_min", "10000000")
+"""A file of an interface, and what to write to it, so that byte queue limits do not keep its ring from being filled."""
 QUIET_NS = 200_000_000
 REAP_NS = 60_000_000_000
 PACKETS = 600
 """Of a sender in the DUT; the qdisc has room for 1,000."""
+MOST_FRAMES = 1_100
+"""Of a burst."""
 SLOWER = 1.6
 """How much faster than the wire frames come that are forwarded."""
 
@@ -37,6 +41,15 @@ def _needs(subject: Subject) -> Outcome | None:
         return None
     model = subject.testbed.nic.model
     return not_covered(f"{model} is QEMU's: a frame leaves before the write to the doorbell returns, so its ring is never full")
+
+
+def unlimited(dut: Dut, open_: bool = True) -> None:
+    """Byte queue limits keep a ring from being filled. Lifts them, or sets them as they were."""
+    value = UNLIMITED[1] if open_ else "0"
+    for interface in INTERFACES:
+        dut.attempt(
+            "sh", "-c", f"for f in /sys/class/net/{interface}/{UNLIMITED[0].replace('tx-0', 'tx-*')}; do echo {value} >$f; done"
+        )
 
 
 def _sizes(dut: Dut, subject: Subject) -> list[int | None]:
@@ -68,10 +81,12 @@ def _forward(bench: Bench) -> Outcome:
                 continue
             dut.wait_forwarding()
             ring = size or (bench.subject.facts.rings.tx if bench.subject.facts.rings else USUAL_RING)
-            for frame_bytes in (BIG, 256):
-                for count in sorted({ring - 1, ring, ring + 1, 2 * ring, 4 * ring}):
-                    if 0 < count <= 800:
-                        _burst(dut, tally, ring, count, frame_bytes, wire_bps)
+            for opened in (True, False):
+                unlimited(dut, opened)
+                for frame_bytes in (BIG, 256):
+                    for count in sorted({ring, 2 * ring, 3 * ring, 3 * ring + 1, 4 * ring} if opened else {4 * ring}):
+                        if 0 < count <= MOST_FRAMES and not tally.wrong:
+                            _burst(dut, tally, ring, count, frame_bytes, wire_bps)
             if bench.allowance.over or tally.wrong:
                 break
         _healthy(dut, tally, INTERFACES[1])
