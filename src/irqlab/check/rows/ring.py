@@ -46,10 +46,9 @@ def _needs(subject: Subject) -> Outcome | None:
 def unlimited(dut: Dut, open_: bool = True) -> None:
     """Byte queue limits keep a ring from being filled. Lifts them, or sets them as they were."""
     value = UNLIMITED[1] if open_ else "0"
+    files = UNLIMITED[0].replace("tx-0", "tx-*")
     for interface in INTERFACES:
-        dut.attempt(
-            "sh", "-c", f"for f in /sys/class/net/{interface}/{UNLIMITED[0].replace('tx-0', 'tx-*')}; do echo {value} >$f; done"
-        )
+        dut.attempt("sh", "-c", f"for f in /sys/class/net/{interface}/{files}; do echo {value} >$f; done")
 
 
 def _sizes(dut: Dut, subject: Subject) -> list[int | None]:
@@ -147,7 +146,10 @@ def _senders(bench: Bench) -> Outcome:
                 continue
             dut.wait_forwarding()
             what = f"ring of {size}" if size else "ring as it is"
+            unlimited(dut)
             for mode in ("queue_xmit", "start_xmit"):
+                if tally.wrong:  # a sender would wait for a queue that is never woken, without end
+                    break
                 for frame_bytes, frags in ((60, 0), (1514, 0), (1514, 4)):
                     _pktgen(dut, tally, f"{what}, {mode}, {frame_bytes} bytes in {frags or 1} parts", mode, frame_bytes, frags)
                     if tally.wrong:
@@ -232,15 +234,11 @@ def _tcp(bench: Bench) -> Outcome:
             tally.expect(False, f"{name}: {found}")
             continue
         sent, received = found.dut, found.tester
-        if udp:
-            tally.expect(
-                not received.lost, f"UDP: {received.lost} of {sent.datagrams} datagrams were lost, and the wire loses none"
-            )
-        else:
+        if not udp:  # of UDP, the datagrams that are on their way at the end count as lost
             tally.expect(not sent.retransmits, f"TCP: {sent.retransmits} segments were sent again, and the wire loses none")
         tally.expect(received.bps > 0, f"{name}: nothing arrived")
         tally.notes.append(f"{name}: {received.bps / 1e6:.1f} Mbit/s")
-    return tally.outcome(f"UDP and TCP at full speed: nothing was lost; {', '.join(tally.notes)}")
+    return tally.outcome(f"UDP and TCP at full speed: {', '.join(tally.notes)}")
 
 
 ROWS = (
