@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from irqlab.check.row import Tally
@@ -10,6 +11,8 @@ from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 
+NEGOTIATED = re.compile(r"^\t(MDI-X|Link partner [^:]*|Master/slave status|SQI): .*\n(\t\t.*\n)*", re.MULTILINE)
+"""What ethtool shows of the last negotiation, which may end differently the next time."""
 RATE_PPS = 4_000.0
 CALM = 64
 """Frames that have to pass afterwards, in each direction."""
@@ -51,7 +54,8 @@ def state(dut: Dut, interface: str = INTERFACES[0]) -> dict[str, str]:
     shown = {}
     for option in ("-k", "-g", "-c", "-l", "-a", "-i", "--show-priv-flags", ""):
         done = dut.attempt("ethtool", *([option] if option else []), interface)
-        shown[f"ethtool {option}".strip()] = done["out"] if not done["code"] else done["err"]
+        text = done["out"] if not done["code"] else done["err"]
+        shown[f"ethtool {option}".strip()] = NEGOTIATED.sub("", text)
     link = dut.run("ip", "-d", "link", "show", interface).split("\n", 1)[0]
     shown["ip link"] = link.split(": ", 1)[1]
     home = f"/sys/class/net/{interface}"
