@@ -27,24 +27,35 @@ STOP = "\tif (TX_BUFFS_AVAIL(cp) <= (MAX_SKB_FRAGS + 1))\n\t\tnetif_stop_queue(d
 ACK = "\tcpw16(IntrStatus, cp_rx_intr_mask);\n"
 DONE = "\tcp->rx_tail = rx_tail;\n"
 Edits = tuple[tuple[str, str], ...]
-FAULTS: dict[str, tuple[Edits, str]] = {
+FAULTS: dict[str, tuple[Edits, str, str]] = {
+    # What is edited, the row that finds it, and what that says: 8139cp fails some rows as it is.
     "never_woken": (
         (("\tif (TX_BUFFS_AVAIL(cp) > (MAX_SKB_FRAGS + 1))\n\t\tnetif_wake_queue(cp->dev);\n", ""),),
         "ring-forward",
+        "never came out",
     ),
-    "acknowledged_late": (((f"{ACK}\n\twhile", "\twhile"), (DONE, DONE + ACK)), "races-arrivals"),
-    "tx_bytes": ((("stats.tx_bytes += skb->len;", "stats.tx_bytes += skb->len + 4;"),), "numbers-forwarded"),
-    "rx_bytes": ((("stats.rx_bytes += skb->len;", "stats.rx_bytes += skb->len + 18;"),), "numbers-forwarded"),
+    "acknowledged_late": (((f"{ACK}\n\twhile", "\twhile"), (DONE, DONE + ACK)), "races-arrivals", "lost wake-up"),
+    "tx_bytes": ((("stats.tx_bytes += skb->len;", "stats.tx_bytes += skb->len + 4;"),), "numbers-forwarded", "tx_bytes grew"),
+    "rx_bytes": ((("stats.rx_bytes += skb->len;", "stats.rx_bytes += skb->len + 18;"),), "numbers-forwarded", "(+4 a frame)"),
     "wrong_checksum_taken": (
         (("((protocol == RxProtoUDP) && !(status & UDPFail))", "(protocol == RxProtoUDP)"),),
         "frames-rx-checksums",
+        "the driver says that the checksum is right",
     ),
-    "buffers_leak": ((("\t\t\tdev_kfree_skb_any(cp->rx_skb[i]);\n", ""),), "life-down-up"),
-    "wrong_hash": ((("ha->addr) >> 26", "ha->addr) >> 27"),), "frames-filters"),
-    "tag_cut": ((("swab16(opts2 & 0xffff))", "swab16(opts2 & 0xffff) & 0xfff)"),), "frames-vlan"),
-    "ring_end_forgotten": ((("\t\t\teor = (entry == (CP_TX_RING_SIZE - 1)) ? RingEnd : 0;\n", ""),), "frames-scatter"),
-    "indices_kept_at_resume": ((("\tcp_init_rings_index (cp);\n\tcp_init_hw", "\tcp_init_hw"),), "power-suspend"),
-    "one_more_than_the_budget": ((("while (rx < budget)", "while (rx <= budget)"),), "overload-livelock"),
+    "buffers_leak": ((("\t\t\tdev_kfree_skb_any(cp->rx_skb[i]);\n", ""),), "life-down-up", "of memory"),
+    "wrong_hash": ((("ha->addr) >> 26", "ha->addr) >> 27"),), "frames-filters", "in a group"),
+    "tag_cut": ((("swab16(opts2 & 0xffff))", "swab16(opts2 & 0xffff) & 0xfff)"),), "frames-vlan", "it arrived with"),
+    "ring_end_forgotten": (
+        (("\t\t\teor = (entry == (CP_TX_RING_SIZE - 1)) ? RingEnd : 0;\n", ""),),
+        "frames-scatter",
+        "in parts",
+    ),
+    "indices_kept_at_resume": (
+        (("\tcp_init_rings_index (cp);\n\tcp_init_hw", "\tcp_init_hw"),),
+        "power-suspend",
+        "after suspend and resume",
+    ),
+    "one_more_than_the_budget": ((("while (rx < budget)", "while (rx <= budget)"),), "overload-livelock", "exceeding its budget"),
 }
 
 
@@ -69,11 +80,11 @@ def _check(cli: Cli, tmp_path: Path, driver: str, *options: str) -> tuple[int, d
 @pytest.mark.parametrize("fault", ["never_woken", *(pytest.param(name, marks=LONG) for name in list(FAULTS)[1:])])
 def test_a_fault_is_found(cli: Cli, tmp_path: Path, fault: str) -> None:
     module = shutil.copy(_built(fault), tmp_path)
-    row = FAULTS[fault][1]
+    _, row, says = FAULTS[fault]
     code, found = _check(cli, tmp_path, str(module), "--only", row)
     (one,) = found["rows"]
     assert (code, one["status"]) == (1, "fail"), one
-    assert one["said"]
+    assert any(says in text for text in (one["said"], *one["evidence"])), one
     assert one["replay"]
 
 

@@ -11,7 +11,7 @@ from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 
-NEGOTIATED = re.compile(r"^\t(MDI-X|Link partner [^:]*|Master/slave status|SQI): .*\n(\t\t.*\n)*", re.MULTILINE)
+NEGOTIATED = re.compile(r"^\t(MDI-X|Link partner [^:]*|Master/slave status|SQI): .*\n(\t[ \t]+.*\n)*", re.MULTILINE)
 """What ethtool shows of the last negotiation, which may end differently the next time."""
 RATE_PPS = 4_000.0
 CALM = 64
