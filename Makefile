@@ -7,6 +7,8 @@ BIN := .venv/bin
 CARGO := scripts/cargo
 # Two tests at a time, which two cores are busy with. Whoever has more can say PYTEST_ARGS="-n 8".
 SIDE_BY_SIDE := -n 2 --dist worksteal
+# Compiled modules are kept, so that commands, of which tests start hundreds, begin sooner.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 test-dkms container bench papers foreign mutants lint fmt clean distclean
 
@@ -59,16 +61,33 @@ mutants: setup ## mutate what computes results, in Python and Rust; fails if the
 	@failed=0; scripts/mutants-python || failed=1; $(BIN)/python -m tools.mutants_rust || failed=1; exit $$failed
 
 lint: setup ## check style and types of Python, Rust and shell; drivers: checkpatch, and W=1 and sparse for three kernels
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=$$(nproc) $(LINTS)
+
+# Those that take longest come first.
+LINTS := lint-rust lint-7.3 lint-6.12 lint-6.1 lint-checkpatch lint-types lint-python lint-shell
+.PHONY: $(LINTS)
+lint-rust:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+lint-6.1 lint-7.3: lint-%:
+	$(BIN)/python -m irqlab.setup.drivers --lint --kernel $*
+
+lint-6.12: lint-%:
+	$(BIN)/python -m irqlab.setup.drivers --lint --kernel $* --no-instruments
+
+lint-checkpatch:
 	$(BIN)/python -m irqlab.setup.checkpatch
-	$(BIN)/python -m irqlab.setup.drivers --lint --kernel 6.1
-	$(BIN)/python -m irqlab.setup.drivers --lint --kernel 6.12 --no-instruments
-	$(BIN)/python -m irqlab.setup.drivers --lint --kernel 7.3
+
+lint-types:
+	$(BIN)/mypy
+
+lint-python:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+lint-shell:
 	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
 fmt: setup ## format Python and Rust
@@ -84,4 +103,4 @@ clean: ## remove build results
 
 distclean: clean ## also remove libraries and downloads (in ~/.cache/irqlab)
 	rm -rf .venv $(addprefix $(CACHE)/,apt apt-bullseye buildroot ccache checkpatch cluster debian13 debs debs-dbg \
-		drivers headers images kernel kernels locks snapshots sources tools trials)
+		drivers headers images kernel kernels linted locks snapshots sources tools trials)

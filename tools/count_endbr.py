@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counts the endbr64 instructions per frame (docs/history.md): the entries of functions whose first instruction it is.
+"""Counts the endbr64 instructions per frame (docs/use/history.md): the entries of functions whose first instruction it is.
 
     python -m tools.count_endbr KERNEL DRIVER RATE_PPS profile.json
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes what `make test-debug` found (docs/debug-results.csv) into docs/kernels.md: a table, and the tests that failed."""
+"""The table of docs/inside/debug-kernels.md: what `make test-debug` found (docs/results/debug.csv)."""
 
 from __future__ import annotations
 
-import sys
-import textwrap
+from collections.abc import Iterator
 
-from irqlab.errors import IrqlabError
-from tools.pages import DOCS, Row, between, read_rows, write
+from tools.pages import RESULTS, Figures, Row, read_rows, table
 
-FOUND, PAGE = DOCS / "debug-results.csv", DOCS / "kernels.md"
+FOUND = RESULTS / "debug.csv"
 
 
 def cell(rows: list[Row]) -> str:
@@ -26,36 +24,15 @@ def names(rows: list[Row], column: str) -> list[str]:
     return list(dict.fromkeys(row[column] for row in rows))
 
 
-def text(rows: list[Row]) -> str:
-    """The section, in Markdown."""
-    loads = [float(row["load"]) for row in rows]
-    builds = names(rows, "build")
-    what = f"{len(rows)} tests, of the commits {', '.join(names(rows, 'commit'))}."
-    out = [
-        *textwrap.wrap(f"{what} The load average was {min(loads):.0f} to {max(loads):.0f}. Passed, of those that ran:", 100),
-        "",
-        f"| | {' | '.join(f'`{build}`' for build in builds)} |",
-        "|---" * (len(builds) + 1) + "|",
-    ]
-    for driver in names(rows, "driver"):
-        cells = [cell([row for row in rows if (row["driver"], row["build"]) == (driver, build)]) for build in builds]
-        out.append(f"| `{driver}` | {' | '.join(cells)} |")
-    if failed := [row["case"] for row in rows if row["result"] == "failed"]:
-        out += ["", "Failed:", "", *(f"- `{case}`" for case in failed)]
-    return "\n".join(out) + "\n"
-
-
-def main() -> None:
-    """Writes the page. Raises IrqlabError."""
+def figures() -> Iterator[Figures]:
+    """A line for each driver; below them the tests that failed, if any."""
     rows = read_rows(FOUND)
-    if not rows:
-        raise IrqlabError(f"there are no results in {FOUND}: run make test-debug")
-    write(PAGE, between(PAGE.read_text(), "results", text(rows)))
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except IrqlabError as error:
-        print(f"debug_table: {error}", file=sys.stderr)
-        sys.exit(2)
+    builds = names(rows, "build")
+    lines = [
+        (f"`{driver}`", *(cell([row for row in rows if (row["driver"], row["build"]) == (driver, build)]) for build in builds))
+        for driver in names(rows, "driver")
+    ]
+    text = table(("", *(f"`{build}`" for build in builds)), lines, len(builds) + 1)
+    if failed := [row["case"] for row in rows if row["result"] == "failed"]:
+        text += "".join(["\nFailed:\n\n", *(f"- `{case}`\n" for case in failed)])
+    yield Figures("debug kernels", "make test-debug", text)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hunts races in our drivers with all their schemes, and in the kernel's, and keeps the results in docs/hunting.
+"""Hunts races in our drivers with all their schemes, and in the kernel's, and keeps the results in docs/results/hunts.csv.
 
     python -m tools.hunts                    # all hunts (about half an hour)
     python -m tools.hunts e100 arrivals ...  # those whose name has one of the words
     python -m tools.hunts --rest             # those of which nothing is kept
-    python -m tools.hunts --page             # hunts nothing: writes the tables of docs/hunting.md from what is kept
 
 Each hunt is one `irqlab hunt`. Its rows replace those kept of it before, so an interrupted run keeps what it has. Trials that
 are cached are not run again.
@@ -23,9 +22,9 @@ from typing import Any
 
 from irqlab import units
 from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, USB_RX_SCHEMES
-from tools.pages import DOCS, ROOT, between, git, read_rows, write, write_rows
+from tools.pages import RESULTS, ROOT, Figures, git, read_rows, write_figures, write_rows
 
-KEPT, PAGE = DOCS / "hunting/hunts.csv", DOCS / "hunting.md"
+KEPT = RESULTS / "hunts.csv"
 
 OURS = {"irqmod_i8255x": ("i82557b", "irqlab-82559"), "irqmod_rtl8139cp": ("rtl8139", "irqlab-8139cp")}
 KERNELS = {
@@ -132,7 +131,7 @@ def run(hunt: Hunt, commit: str) -> list[Row] | None:
 
 
 def rows(hunt: Hunt, commit: str, document: dict[str, Any]) -> Iterator[Row]:
-    """Of a document of `irqlab hunt` (docs/results.md)."""
+    """Of a document of `irqlab hunt` (docs/use/results.md)."""
     dut = document["environment"]["duts"][0]
     for result in document["measured"]["results"]:
         for sample in result["samples"]:
@@ -201,16 +200,13 @@ def table(lines: list[dict[str, str]]) -> str:
     return "\n".join(out) + "\n"
 
 
-def write_page() -> None:
-    """Replaces the table in docs/hunting.md."""
-    write(PAGE, between(PAGE.read_text(), "hunts", table(kept()), end="end of hunts"))
+def figures() -> Iterator[Figures]:
+    """The table of docs/use/hunting.md."""
+    yield Figures("hunts", "python -m tools.hunts", table(kept()))
 
 
 def main(words: list[str]) -> int:
     """Returns the exit code."""
-    if words == ["--page"]:
-        write_page()
-        return 0
     done = {row["hunt"] for row in kept()} if words == ["--rest"] else set()
     chosen = [hunt for hunt in hunts() if hunt.name not in done and (not words or done or any(w in hunt.name for w in words))]
     if not chosen:
@@ -231,7 +227,7 @@ def main(words: list[str]) -> int:
             continue
         print(f"   {sum(row.instants for row in found)} instants, {sum(row.missed for row in found)} missed", flush=True)
         keep(hunt, found)
-    write_page()
+    write_figures(figures())
     for name in failed:
         print(f"hunts: failed: {name}", file=sys.stderr)
     return 2 if failed else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many instructions other architectures take for the code that the DUT executes on x86-64 (docs/validity.md).
+"""How many instructions other architectures take for the code that the DUT executes on x86-64 (docs/use/validity.md).
 
     apt-get install linux-source-6.1 flex bison bc libelf-dev gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-powerpc-linux-gnu
     tar xf /usr/src/linux-source-6.1.tar.xz

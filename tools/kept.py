@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is kept of a full run of a paper (docs/papers), what moved since, and the claims as a page (docs/papers.md).
+"""What is kept of a full run of a paper (docs/papers), what moved since, and its claims as tables.
 
 Of the document that `irqlab reproduce` writes, the findings and where they come from are kept, and the CSV files.
 """
@@ -12,20 +12,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any
 
-from irqlab.present import columns
 from irqlab.reproduce.claims import AIM, EXPECTED, WITH_COSTS, Because
-from irqlab.reproduce.table import Table
-from tools.pages import DOCS, Row, between
+from tools.pages import DOCS, table
 
 SAME = 0.01
 """A figure has moved if it differs by more, relatively."""
 QUICK_S, FULL_S = 60, 300
 """What a quick look and a full run may take without a reason."""
-_VERBS = {"agrees": "agree", "differs": "differ"}
 HOME = DOCS / "papers"
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Kept:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], tables: Mapping[str, str], commit: str) -> Kept:
-        """Of a document of `irqlab reproduce` (docs/results.md), and the commit of irqlab that wrote it."""
+        """Of a document of `irqlab reproduce` (docs/use/results.md), and the commit of irqlab that wrote it."""
         duts = document["environment"]["duts"]
         content = {
             "paper": document["paper"],
@@ -58,13 +54,11 @@ class Kept:
         found: list[dict[str, Any]] = self.content.get("findings", [])
         return found
 
-    def __call__(self, name: str) -> list[Row]:
-        """The rows of a table; none: it is not kept."""
-        return list(csv.DictReader(io.StringIO(self.tables.get(name, ""))))
-
-    def table(self, name: str, row: type[R]) -> Table[R] | None:
-        """A table as it was measured; None: it is not kept."""
-        return Table("", row, columns.from_csv(row, self.tables[name])) if name in self.tables else None
+    @property
+    def asked(self) -> str:
+        """The command, without where it wrote its results."""
+        words: list[str] = self.content["command"]
+        return " ".join(words[: words.index("--out")] if "--out" in words else words)
 
 
 def read(paper: str) -> Kept | None:
@@ -127,27 +121,14 @@ def _change(before: str, after: str) -> float:
 
 
 def claims(papers: Sequence[Kept]) -> str:
-    """All claims of the papers and their verdicts, in Markdown: a table of the papers, then one of claims for each.
-
-    What was tested once more, with costs, is not counted twice.
-    """
-    lines = ["| paper | claims | agree | differ | undecided | measured with |", "|---|---:|---:|---:|---:|---|"]
+    """How many claims of each paper agree, in Markdown. What was tested once more, with costs, is not counted twice."""
+    lines = []
     for kept in papers:
-        once = [one for one in kept.findings if not one["found"].startswith(WITH_COSTS)]
-        of_paper = [one for one in once if one["verdict"] in _VERBS or one["verdict"] == "undecided"]
-        agree = sum(one["verdict"] == "agrees" for one in of_paper)
-        differ = sum(one["verdict"] == "differs" for one in of_paper)
-        counts = (len(of_paper), agree, differ, len(of_paper) - agree - differ)
-        kernels = ", ".join(kept.content["kernels"])
-        lines.append(f"| [{kept.paper}](#{kept.paper}) | {' | '.join(map(str, counts))} | {kernels} |")
-    for kept in papers:
-        command = " ".join(kept.content["command"])
-        lines += ["", f"### {kept.paper}", "", f"`{command}` at {kept.content['commit']}.", ""]
-        lines += ["| source | claim | verdict | measured |", "|---|---|---|---|"]
-        for one in kept.findings:
-            cells = (one["source"], one["claim"], one["verdict"], one["found"])
-            lines.append("| " + " | ".join(map(_in_cell, cells)) + " |")
-    return "\n".join(lines) + "\n"
+        once = [one["verdict"] for one in kept.findings if not one["found"].startswith(WITH_COSTS)]
+        counts = [once.count(verdict) for verdict in ("agrees", "differs", "undecided")]
+        cells = (f"[{kept.paper}]({kept.paper}.md)", *map(str, (sum(counts), *counts)), ", ".join(kept.content["kernels"]))
+        lines.append(cells)
+    return table(("paper", "claims", "agree", "differ", "undecided", "measured with"), lines)
 
 
 @dataclass(frozen=True)
@@ -165,27 +146,16 @@ class Took:
     commit: str
 
 
-def with_times(page: str, times: Sequence[Took], reasons: Mapping[str, str]) -> str:
-    """A page with its table of times replaced. Raises IrqlabError if it lacks a mark.
-
-    `reasons`: by paper, why it takes long.
-    """
-    found = {(one.paper, one.look): one for one in times}
-    lines = [
-        "| paper | look | time | CPU time | processors | measured at | why it takes long |",
-        "|---|---|---:|---:|---:|---|---|",
-    ]
-    for paper in reasons:
+def times(every: Sequence[Took], reasons: Mapping[str, str]) -> str:
+    """How long each paper takes, in Markdown. `reasons`: by paper, why it takes long."""
+    found = {(one.paper, one.look): one for one in every}
+    lines = []
+    for paper, reason in reasons.items():
         for look, enough_s in (("quick", QUICK_S), ("full", FULL_S)):
-            one = found.get((paper, look))
-            if one is None:
-                lines.append(f"| {paper} | {look} | not measured | | | | |")
-                continue
-            why = reasons[paper] if one.wall_s > enough_s else ""
-            lines.append(
-                f"| {paper} | {look} | {_time(one.wall_s)} | {_time(one.cpu_s)} | {one.processors} | {one.commit} | {why} |"
-            )
-    return between(page, "times", "\n".join(lines) + "\n", end="end of times")
+            if one := found.get((paper, look)):
+                why = reason if one.wall_s > enough_s else ""
+                lines.append((paper, look, _time(one.wall_s), _time(one.cpu_s), why))
+    return table(("paper", "look", "time", "CPU time", "why it takes long"), lines)
 
 
 def _time(seconds: int) -> str:
@@ -195,30 +165,54 @@ def _time(seconds: int) -> str:
 NOT_EXPLAINED = "not explained"
 
 
-def side_by_side(findings: Sequence[Mapping[str, Any]], because: Mapping[str, Because]) -> str:
-    """The claims that are the paper's, in Markdown: what it says, what was found, and the verdict.
+def side_by_side(
+    findings: Sequence[Mapping[str, Any]], because: Mapping[str, Because], with_costs: Mapping[str, Because] | None = None
+) -> str:
+    """Claims, in Markdown: what the paper says, what was found, and the verdict. Those that are not the paper's are left out.
 
     `because`: by the beginning of a claim. A reason for another verdict than the run's is left out; a difference without a reason
-    is said to be not explained.
+    is said to be not explained. Claims that were tested once more, with costs, have those verdicts in a column of their own, with
+    the reasons in `with_costs`.
     """
-    lines = ["| where | what it says | what we found | verdict |", "|---|---|---|---|"]
-    for one in findings:
-        if one["source"] in (AIM, EXPECTED):
+    own = [one for one in findings if one["source"] not in (AIM, EXPECTED)]
+    charged = {_claim(one): _verdict(one, with_costs or {}) for one in own if one["found"].startswith(WITH_COSTS)}
+    lines = []
+    for one in own:
+        if one["found"].startswith(WITH_COSTS):
             continue
-        reasons = (reason for begin, reason in because.items() if one["claim"].startswith(begin))
-        reason = next((reason.text for reason in reasons if reason.verdict == one["verdict"]), "")
-        if not reason and one["verdict"] == "differs":
-            reason = NOT_EXPLAINED
-        verdict = f"**{one['verdict']}**" if one["verdict"] != "agrees" else one["verdict"]
-        cells = (one["source"], one["claim"], one["found"], f"{verdict}: {reason}" if reason else verdict)
-        lines.append("| " + " | ".join(_in_cell(cell) for cell in cells) + " |")
-    return "\n".join(lines)
+        cells = [one["source"], one["claim"], one["found"], _verdict(one, because)]
+        if charged:
+            cells.append(charged.get(_claim(one), ""))
+        lines.append([_in_cell(cell) for cell in cells])
+    columns = ["where", "what it says", "what we found", "verdict"] + ["with costs"] * bool(charged)
+    return table(columns, lines, len(columns))
+
+
+def _verdict(finding: Mapping[str, Any], because: Mapping[str, Because]) -> str:
+    """With its reason."""
+    reasons = (reason for begin, reason in because.items() if finding["claim"].startswith(begin))
+    reason = next((reason.text for reason in reasons if reason.verdict == finding["verdict"]), "")
+    if not reason and finding["verdict"] == "differs":
+        reason = NOT_EXPLAINED
+    verdict = _bold(finding["verdict"])
+    return f"{verdict}: {reason}" if reason else verdict
+
+
+def not_the_papers(findings: Sequence[Mapping[str, Any]]) -> str:
+    """What this project aimed at or expected, and what was found, in Markdown."""
+    own = [one for one in findings if one["source"] in (AIM, EXPECTED) and not one["found"].startswith(WITH_COSTS)]
+    lines = [[_in_cell(one[name]) for name in ("claim", "found")] + [_bold(one["verdict"])] for one in own]
+    return table(("aimed at or expected", "what we found", "verdict"), lines, 3)
+
+
+def _claim(finding: Mapping[str, Any]) -> tuple[str, str]:
+    return finding["source"], finding["claim"]
+
+
+def _bold(verdict: str) -> str:
+    """A verdict that is not what one hopes for stands out."""
+    return f"**{verdict}**" if verdict in ("differs", "undecided", "missed", "refuted") else verdict
 
 
 def _in_cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
-
-
-def with_claims(page: str, papers: Sequence[Kept]) -> str:
-    """A page with its claims replaced. Raises IrqlabError if it lacks a mark."""
-    return between(page, "claims", claims(papers), end="end of claims")

@@ -191,7 +191,7 @@ def copy_tree() -> None:
     shutil.rmtree(TREE, ignore_errors=True)
     members = tomllib.loads(Path("Cargo.toml").read_text())["workspace"]["members"]
     files = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.*", "docs/protocol.md", *members],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.*", "docs/inside/protocol.md", *members],
         check=True,
         capture_output=True,
         text=True,

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures the papers anew; says what moved since the run that is kept in docs/papers, keeps the new one, writes the documents.
+"""Measures the papers anew; says what moved since the run that is kept in docs/papers, keeps the new one, writes the pages.
 
     python -m tools.papers                     # all papers, and how long they take
     python -m tools.papers spanos2008 ...      # these papers
     python -m tools.papers --times mogul1997   # how long `irqlab reproduce` takes, with --quick and without
-    python -m tools.papers --page              # measures nothing: writes the documents from what is kept
 
 A run that is kept has the paper's `kept_with` options, and takes trials from the cache. One that is timed has none, and no cache.
 What fails does not keep the rest from being measured; the exit code then is 2. The reports are in build/papers.
@@ -20,21 +19,26 @@ import subprocess
 import sys
 import time
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any
 
 from irqlab import files
 from irqlab.errors import IrqlabError
+from irqlab.present.series import measured_style
+from irqlab.report.picture import Panel
 from irqlab.reproduce import PAPERS, find
+from irqlab.reproduce.spanos2008 import differences
 from irqlab.reproduce.table import tables_from
-from tools import pages, paper_tables
-from tools.kept import HOME, Kept, Took, moved, read, with_claims, with_times
-from tools.pages import DOCS, ROOT, git, read_rows, write_rows
+from tools.kept import HOME, Kept, Took, claims, moved, not_the_papers, read, side_by_side
+from tools.kept import times as times_table
+from tools.pages import ROOT, Figures, git, read_rows, write_figures, write_rows
+from tools.pictures import drawn_as
 
-OUT, PAGE, TIMES = ROOT / "build/papers", DOCS / "papers.md", HOME / "times.csv"
+OUT, TIMES = ROOT / "build/papers", HOME / "times.csv"
 KEEP, TIMED = "keep", ("quick", "full")
-DOCUMENTS = ("docs/*.md", "docs/images", "docs/papers")
+DOCUMENTS = ("docs/**/*.md", "docs/images", "docs/papers")
 """What is written; no change of it makes another revision."""
 
 
@@ -80,13 +84,13 @@ def keep_time(took: Took) -> None:
     write_rows(TIMES, [field.name for field in fields(Took)], (asdict(every[key]) for key in sorted(every)))
 
 
-def keep(kept: Kept) -> None:
+def keep(one: Kept) -> None:
     """Replaces what is kept of the paper."""
-    folder = HOME / kept.paper
+    folder = HOME / one.paper
     for old in folder.glob("*"):
         old.unlink()
-    files.write_atomically(folder / f"{kept.paper}.json", (json.dumps(kept.content, indent=1) + "\n").encode())
-    for name, text in kept.tables.items():
+    files.write_atomically(folder / f"{one.paper}.json", (json.dumps(one.content, indent=1) + "\n").encode())
+    for name, text in one.tables.items():
         files.write_atomically(folder / f"{name}.csv", text.encode())
 
 
@@ -109,21 +113,55 @@ def measure(name: str, look: str, commit: str) -> bool:
     return True
 
 
-def write() -> None:
-    """Writes the documents from what is kept. Raises IrqlabError."""
-    papers = []
-    for name in PAPERS:
-        kept = read(name)
-        if kept is not None:
-            again = tested_again(kept)
-            if again.content != kept.content:
-                keep(again)
-            papers.append(again)
+def kept() -> list[Kept]:
+    """What is kept of all papers, with the claims as they are today."""
+    return [tested_again(one) for name in PAPERS if (one := read(name))]
+
+
+def figures() -> Iterator[Figures]:
+    """The claims of each paper; how many there are; how long a paper takes."""
+    every = kept()
+    yield Figures("papers", "python -m tools.papers", claims(every))
     reasons = {name: find(name).takes_long for name in PAPERS}
-    page = with_times(with_claims(PAGE.read_text(), papers), times(), reasons)
-    pages.write(PAGE, page)
-    for name in paper_tables.TABLES:
-        paper_tables.write_page(name)
+    yield Figures("times", "python -m tools.papers --times", times_table(times(), reasons))
+    for one in every:
+        with_costs = differences.WITH_COSTS if one.paper == "spanos2008" else {}
+        yield Figures(one.paper, one.asked, side_by_side(one.findings, find(one.paper).because, with_costs))
+    hybrid = next(one for one in every if one.paper == "hybrid")
+    yield Figures("hybrid, expected", hybrid.asked, not_the_papers(hybrid.findings))
+
+
+def pictures() -> dict[Path, str]:
+    """The plots that each paper's report begins with, as docs/images/PAPER-light.svg and -dark.svg."""
+    drawn: dict[Path, str] = {}
+    for one in kept():
+        paper = find(one.paper)
+        tables = tables_from(typing.get_type_hints(paper.measure)["return"], one.tables)
+        group = paper.picture(tables) if tables else None
+        if not group:
+            continue
+        legend = [(int(entry.key), entry.text) for entry in group.legend if entry.key.isdigit()]
+        last = len(group.plots) - 1
+        half = (len(legend) + 1) // 2 if last % 2 else 0
+        below = {last - 1: legend[:half], last: legend[half:]}
+        panels = [Panel(plot.title, str(plot.svg), below.get(n, ()), measured_style) for n, plot in enumerate(group.plots)]
+        drawn |= drawn_as(one.paper, panels)
+    return drawn
+
+
+def outdated() -> list[str]:
+    """Papers of which claims are kept that are not today's."""
+    return [one.paper for one in kept() if one != read(one.paper)]
+
+
+def write() -> None:
+    """Writes what is kept with today's claims, the figures and the pictures. Raises IrqlabError."""
+    for one in kept():
+        if one.paper in outdated():
+            keep(one)
+    write_figures(figures())
+    for path, text in pictures().items():
+        files.write_atomically(path, text.encode())
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -131,12 +169,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"of {', '.join(PAPERS)}; default: all")
     parser.add_argument("--times", action="store_true", help="only how long they take, on an otherwise idle machine")
-    parser.add_argument("--page", action="store_true", help="measure nothing")
     asked = parser.parse_args(arguments)
     for name in asked.papers:
         find(name)
-    everything = not asked.papers and not asked.page
-    names = [] if asked.page else asked.papers or PAPERS
+    everything = not asked.papers
+    names = asked.papers or PAPERS
     looks = TIMED if asked.times else (KEEP, *TIMED) if everything else (KEEP,)
     commit = revision()
     failed = [f"{name} ({look})" for look in looks for name in names if not measure(name, look, commit)]

@@ -1,34 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws pictures of the documentation, light and dark, from results, into docs/images or another directory.
-
-    python -m tools.pictures demo docs/images results/demo/demo.json              # the README's, of `make demo`
-    python -m tools.pictures history docs/images results/history/history.json     # of `irqlab history`
-    python -m tools.pictures ring docs/images NAME TEST one.json other.json ...   # of `irqlab ring`
-
-NAME is the picture's name, TEST the test as in the table, such as "TCP Tx": a panel for each driver and scheme.
-"""
+"""Pictures of the documentation, light and dark, drawn from results. tools.figures writes them into docs/images."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.methods.ring import curve
 from irqlab.present import plots
 from irqlab.present.rows import bar_of, kpps_text, line_of
-from irqlab.report.picture import Panel, write
+from irqlab.report.picture import Panel, picture
 from irqlab.versions import history_report
+from tools.pages import IMAGES
 
-SHOWN = ("e100", "8139cp")
+OWNERS_OF = ("e100", "8139cp")
 """Drivers whose owners are drawn over kernels."""
 
 
-def demo(images: Path, file: str) -> None:
+def drawn_as(name: str, panels: Sequence[Panel]) -> dict[Path, str]:
+    """The two files of a picture."""
+    return {IMAGES / f"{name}-{mode}.svg": picture(panels, dark) for mode, dark in (("light", False), ("dark", True))}
+
+
+def demo(content: dict[str, Any]) -> dict[Path, str]:
     """Throughput on the left, forwarding under overload on the right."""
-    rows = catalogue.rows([catalogue.read(Path(file))])
+    rows = catalogue.rows([content])
     best = [row for row in rows if row.data["method"] == "throughput"]
     loss = sorted((row for row in rows if row.data["method"] == "loss"), key=lambda row: row.variant.number)
     bars = plots.bars(
@@ -39,55 +37,31 @@ def demo(images: Path, file: str) -> None:
     )
     legend = [(row.variant.number, row.variant.label) for row in loss]
     panels = [Panel("Throughput without loss, 64-byte frames", bars), Panel("Forwarded over offered load", curves, legend)]
-    write(images, "demo", panels)
+    return drawn_as("demo", panels)
 
 
-def history(images: Path, file: str) -> None:
+def history(content: dict[str, Any]) -> dict[Path, str]:
     """Throughput and cost over kernels; the owners of the cost."""
-    content = history_report.read(Path(file))
     lines, kernels = history_report.lines_of(content), [kernel["name"] for kernel in content["kernels"]]
     legend = [(number, line[0].driver) for number, line in enumerate(lines)]
     half = (len(legend) + 1) // 2
     speeds = history_report.picture(lines, kernels, history_report.throughput, "Throughput over kernels")
     costs = history_report.picture(lines, kernels, history_report.cost, "Instructions per frame over kernels")
-    write(images, "history", [Panel("Throughput", speeds, legend[:half]), Panel("Instructions per frame", costs, legend[half:])])
-    panels = []
+    panels = [Panel("Throughput", speeds, legend[:half]), Panel("Instructions per frame", costs, legend[half:])]
+    owners = []
     for line in lines:
-        if line[0].driver in SHOWN:
-            owners = list(enumerate(history_report.owners(line)))
+        if line[0].driver in OWNERS_OF:
             title = f"{line[0].driver}: instructions per frame by owner"
-            panels.append(Panel(title, history_report.owners_plot(line, kernels), owners))
-    write(images, "history-owners", panels)
+            legend = list(enumerate(history_report.owners(line)))
+            owners.append(Panel(title, history_report.owners_plot(line, kernels), legend))
+    return drawn_as("history", panels) | drawn_as("history-owners", owners)
 
 
-def ring(images: Path, name: str, test: str, *files: str) -> None:
-    """Descriptors in the transmit ring over time."""
+def ring(name: str, test: str, contents: Sequence[dict[str, Any]]) -> dict[Path, str]:
+    """Descriptors in the transmit ring over time, in a test such as "TCP Tx": a panel for each driver and scheme."""
     panels = []
-    for row in catalogue.rows([catalogue.read(Path(file)) for file in files]):
+    for row in catalogue.rows(contents):
         for sample in (sample for sample in row.samples if sample.name == test):
             title = f"{row.variant.label}: descriptors, ring of {sample.ring}"
             panels.append(Panel(title, curve(row, sample, title), []))
-    write(images, name, panels)
-
-
-def main(words: Sequence[str]) -> int:
-    """Returns the exit code."""
-    match words:
-        case ["demo", images, file]:
-            demo(Path(images), file)
-        case ["history", images, file]:
-            history(Path(images), file)
-        case ["ring", images, name, test, *files] if files:
-            ring(Path(images), name, test, *files)
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-    return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except IrqlabError as error:
-        print(f"pictures: {error}", file=sys.stderr)
-        sys.exit(2)
+    return drawn_as(name, panels)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures the cells of docs/validity.md, and writes its table.
+"""Measures what is compared with published figures in docs/use/validity.md, and compares.
 
-    python -m tools.validity predict [SET ...]     # to docs/validity/predictions.json
+    python -m tools.validity predict [SET ...]     # to docs/results/validity/predictions.json
     python -m tools.validity predict c [SET ...]   # the machines' predictions only; so with a and b
-    python -m tools.validity compare               # the tables, from the predictions and docs/validity/published.json
-    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences, to docs/validity/experiments.json
+    python -m tools.validity compare               # all cells, beside the published figures
+    python -m tools.validity experiment [a|c ...]  # IRQ suspension without some differences
 
-A prediction knows no published result. The first edition's (docs/validity/predictions-1.json) were committed before the published
-figures were, see docs/validity.md. `edition` in predictions.json says which sets' (c) are of the second edition.
+What was predicted, published and tried is in docs/results/validity. A prediction knows no published result.
 """
 
 from __future__ import annotations
@@ -34,14 +33,12 @@ from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.iperf import IperfTrial
 from irqlab.trials.testbed import Testbed
-from tools.pages import DOCS, ROOT
+from tools.pages import RESULTS, ROOT, Figures, table
 
-FOLDER = DOCS / "validity"
+FOLDER = RESULTS / "validity"
 PREDICTIONS = FOLDER / "predictions.json"
-FIRST = FOLDER / "predictions-1.json"
 PUBLISHED = FOLDER / "published.json"
 EXPERIMENTED = FOLDER / "experiments.json"
-EDITION = 2
 MS = 1_000_000
 LETTERS = ("a", "b", "c")
 wanted = list(LETTERS)
@@ -144,7 +141,7 @@ def spanos_table3() -> Iterator[tuple[str, Any]]:
 
 
 def spanos_figure5() -> Iterator[tuple[str, Any]]:
-    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in docs/spanos2008.md."""
+    """ORIGINAL, 64 bytes: throughput, and from where on it forwards less than 2 %: found to 1 %, as in the paper's page."""
     for letter in wanted:
         machine = THREE[letter]()
         trial = partial(machine.forward, machine.testbed("irqmod_i8255x", scheme="ORIGINAL"), window_ns=200 * MS)
@@ -263,10 +260,7 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
 
 def predict(names: list[str]) -> None:
     """Measures sets. What was measured is kept after each cell; trials come from the cache if nothing has changed."""
-    kept = _measure({name: SETS[name] for name in names or SETS}, PREDICTIONS)
-    if "c" in wanted:
-        kept.setdefault("edition", {}).update(dict.fromkeys(names or SETS, EDITION))
-        files.write_atomically(PREDICTIONS, (json.dumps(kept, indent=1) + "\n").encode())
+    _measure({name: SETS[name] for name in names or SETS}, PREDICTIONS)
 
 
 def _measure(sets: dict[str, Callable[[], Iterator[tuple[str, Any]]]], path: Path) -> dict[str, Any]:
@@ -282,9 +276,8 @@ def _measure(sets: dict[str, Callable[[], Iterator[tuple[str, Any]]]], path: Pat
     return kept
 
 
-COLUMNS = ("a", "b", "c1", "c")
-"""Predictions in the tables; c1: (c) of the first edition."""
-HEADING = "| | published | (a) | (b) | (c) first edition | (c) second |"
+COLUMNS = ("a", "b", "c")
+HEADING = "| | published | (a) | (b) | (c) |"
 Row = tuple[str, str, dict[str, str]]
 """A cell's name, the published figure, and the predictions by letter."""
 
@@ -322,32 +315,18 @@ class Judged:
         """A sign or an order."""
         self.right.setdefault(letter, []).append(right)
 
-    def summary(self) -> str:
+    def summary(self) -> list[str]:
         """A line of the first table."""
         cells = []
         for letter in COLUMNS:
             errors, right = self.errors.get(letter), self.right.get(letter)
             error = f"{100 * sum(errors) / len(errors):.0f} %" if errors else "-"
             cells.append(error + (f"; {sum(right)} of {len(right)}" if right else ""))
-        return f"| {self.name} | {self.figure} | {len(self.rows)} | " + " | ".join(cells) + " |"
-
-    def add_first(self, first: Judged, again: bool) -> None:
-        """Adds the first edition's (c), and takes this one's away if the set was not measured again."""
-        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [(self.errors, first.errors), (self.right, first.right)]
-        for mine, theirs in pairs:
-            if "c" in theirs:
-                mine["c1"] = theirs["c"]
-            if not again:
-                mine.pop("c", None)
-        for (_, _, texts), (_, _, older) in zip(self.rows, first.rows, strict=True):
-            if "c" in older:
-                texts["c1"] = older["c"]
-            if not again:
-                texts.pop("c", None)
+        return [self.name, self.figure, str(len(self.rows)), *cells]
 
     def table(self) -> list[str]:
         """All cells."""
-        lines = [f"### {self.name}: {self.figure}", "", HEADING, "|---|---:|---:|---:|---:|---:|"]
+        lines = [f"### {self.name}: {self.figure}", "", HEADING, "|---|---:|---:|---:|---:|"]
         lines += [
             f"| {cell} | {published} | " + " | ".join(of.get(letter, "-") for letter in COLUMNS) + " |"
             for cell, published, of in self.rows
@@ -478,21 +457,24 @@ def _ratio(cells: dict[str, Any], prefix: str, field: str) -> float | None:
     return suspended / base if base and suspended else None
 
 
+def _compared() -> list[Judged]:
+    """All sets, from what is kept."""
+    judged = _judged(json.loads(PREDICTIONS.read_text()), json.loads(PUBLISHED.read_text()))
+    return [one for found in judged.values() for one in found]
+
+
+def figures() -> Iterator[Figures]:
+    """The summary: how far each set is off."""
+    columns = ("set", "figure", "cells", "(a) instructions", "(b) fitted costs", "(c) machine")
+    yield Figures("validity", "python -m tools.validity predict", table(columns, [one.summary() for one in _compared()], 2))
+
+
 def compare() -> None:
-    """Prints the tables of docs/validity.md."""
-    cells, published = json.loads(PREDICTIONS.read_text()), json.loads(PUBLISHED.read_text())
-    judged, first = _judged(cells, published), _judged(json.loads(FIRST.read_text()), published)
-    for name, found in judged.items():
-        for one, older in zip(found, first[name], strict=True):
-            one.add_first(older, cells.get("edition", {}).get(name) == EDITION)
-    every = [one for found in judged.values() for one in found]
-    print("| set | figure | cells | (a) instructions | (b) fitted costs | (c) first edition | (c) second |")
-    print("|---|---|---:|---:|---:|---:|---:|")
-    print("\n".join(one.summary() for one in every), "\n")
-    print("\n".join(line for one in every for line in one.table()))
+    """Prints all cells."""
+    print("\n".join(line for one in _compared() for line in one.table()))
     if EXPERIMENTED.exists():
-        tried = json.loads(EXPERIMENTED.read_text())
-        print("\n".join(_experiments({"as predicted": cells["irq suspension"], **tried})))
+        measured, tried = (json.loads(path.read_text()) for path in (PREDICTIONS, EXPERIMENTED))
+        print("\n".join(_experiments({"as predicted": measured["irq suspension"], **tried})))
 
 
 if __name__ == "__main__":
@@ -508,4 +490,4 @@ if __name__ == "__main__":
         compare()
     else:
         print(__doc__, "\nSets:", ", ".join(SETS), "\nExperiments:", ", ".join(EXPERIMENTS))
-        sys.exit(0 if command == "help" else 2)
+        sys.exit(0 if command in ("help", "-h", "--help") else 2)

@@ -137,7 +137,7 @@ done
 
 # xHCI: to cancel a transfer takes memory, too. Without it the transfer stays, and who cancels it waits for ever.
 case $DRIVER in *lan78xx)
-	skip "some allocations fail at random" "Linux's xHCI does not survive it (docs/findings.md)"
+	skip "some allocations fail at random" "Linux's xHCI does not survive it (docs/use/findings.md)"
 	done_testing
 	exit
 	;;

@@ -4,7 +4,7 @@
 # may log: ^(NOHZ tick-stop error: local softirq work is pending|IRQ fixup: irq \d+ move in progress)
 # long
 # Under traffic the processor that takes the interrupts goes offline, and comes back. The others take over; afterwards hosts
-# answer. The messages are the kernel's own: docs/findings.md.
+# answer. The messages are the kernel's own: docs/use/findings.md.
 . "${0%/*}/tap.sh"
 
 ONLINE=/sys/devices/system/cpu/cpu1/online

@@ -10,18 +10,22 @@ IF0=irqloop0
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x # what is tested is the engine; the chip's driver does nothing
 
-QUEUES="0 1"
+QUEUES=2
 
 statistics() { ethtool -S $IF0 >/tmp/queues.now; }
-of() { sed -n "s/^ *$1: //p" "${2:-/tmp/queues.now}"; }
 
 # moved COUNTER: it has grown for every queue since /tmp/queues.before.
 moved()
 {
-	for q in $QUEUES; do
-		before=$(of "queue${q}_$1" /tmp/queues.before)
-		[ "$(of "queue${q}_$1")" -gt "$before" ] || { echo "queue $q: $1 stays at $before"; return 1; }
-	done
+	awk -v counter="$1:" -v queues=$QUEUES '
+		NR == FNR { before[$1] = $2; next }
+		sub(/^ *queue[0-9]+_/, "") && $1 == counter {
+			found++
+			name = "queue" (found - 1) "_" $1
+			if ($2 <= before[name]) { print name " stays at " before[name]; failed = 1 }
+		}
+		END { exit failed || found != queues }
+	' /tmp/queues.before /tmp/queues.now
 }
 
 # grows COUNTER: the same, within PATIENCE.
@@ -45,32 +49,35 @@ back()
 	echo Y >/sys/module/irqmod_loop/parameters/paused
 	tries=$((PATIENCE * 10))
 	left=1
-	while [ $left -gt 0 ] && [ $tries -gt 0 ]; do
+	while [ "$left" -gt 0 ] && [ $tries -gt 0 ]; do
 		tries=$((tries - 1))
 		usleep 100000
 		statistics
-		left=0
-		for q in $QUEUES; do
-			way=$(($(of "queue${q}_sent") - $(of "queue${q}_received") - $(of "queue${q}_cleared")))
-			[ $way -le 0 ] || left=$((left + way))
-		done
+		left=$(awk '
+			match($1, /^queue[0-9]+_/) {
+				queue = substr($1, 1, RLENGTH)
+				name = substr($1, RLENGTH + 1)
+				if (name == "sent:") way[queue] += $2
+				if (name == "received:" || name == "cleared:") way[queue] -= $2
+			}
+			END { for (queue in way) if (way[queue] > 0) left += way[queue]; print left + 0 }
+		' /tmp/queues.now)
 	done
 	echo N >/sys/module/irqmod_loop/parameters/paused
-	[ $left = 0 ] || { echo "$left are missing"; return 1; }
+	[ "$left" = 0 ] || { echo "$left are missing"; return 1; }
 }
 
 # sums: each counter of the port is the sum of those of the queues.
 sums()
 {
 	statistics
-	names=$(sed -n 's/^ *queue0_\([rt]x_[a-z_]*\): .*/\1/p' /tmp/queues.now)
-	for name in $names; do
-		sum=0
-		for q in $QUEUES; do sum=$((sum + $(of "queue${q}_$name"))); done
-		same "$(of "$name")" $sum || { echo "$name"; return 1; }
-	done
+	awk '
+		sub(/^ *queue[0-9]+_/, "") { if ($1 ~ /^[rt]x_/) sum[$1] += $2; next }
+		{ port[$1] = $2 }
+		END { for (name in sum) if (sum[name] != port[name]) { print name " " port[name] ", not " sum[name]; failed = 1 } exit failed }
+	' /tmp/queues.now || return 1
 	for name in rx_packets rx_bytes tx_packets tx_bytes; do
-		same "$(cat /sys/class/net/$IF0/statistics/$name)" "$(of $name)" || { echo "$name"; return 1; }
+		same "$(cat /sys/class/net/$IF0/statistics/$name)" "$(sed -n "s/^ *$name: //p" /tmp/queues.now)" || { echo "$name"; return 1; }
 	done
 }
 

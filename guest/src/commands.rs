@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The agent's commands and answers: the JSON of docs/protocol.md, "Link 2".
+//! The agent's commands and answers: the JSON of docs/inside/protocol.md, "Link 2".
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! irqlab's traffic tester on two real ports.
 //!
-//! The lab starts it, sends it commands on standard input, one JSON object a line (docs/protocol.md, link 1), and reads the answers from
+//! The lab starts it, sends it commands on standard input, one JSON object a line (docs/inside/protocol.md, link 1), and reads the answers from
 //! standard output. The tester itself is the one that QEMU loads; this is a clock and two ports for it. It sends nothing to an interface
 //! that was not named.
 
@@ -28,7 +28,7 @@ use serde_json::json;
 use crate::engine::{Event, Receive, Shared, Threads, Transmit};
 use crate::interface::Interface;
 
-/// The version of the commands (docs/protocol.md, link 1).
+/// The version of the commands (docs/inside/protocol.md, link 1).
 const PROTOCOL: u32 = 1;
 
 /// irqlab's traffic tester on two real ports. Commands come on standard input.

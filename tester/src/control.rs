@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The lab's commands: one JSON object a line (docs/protocol.md, link 1).
+//! The lab's commands: one JSON object a line (docs/inside/protocol.md, link 1).
 
 use std::borrow::Cow;
 use std::net::Ipv4Addr;

@@ -2,7 +2,7 @@
 //! An Intel 82557, 82558, 82559 or 82551, a Fast Ethernet card, in virtual time.
 //!
 //! [`Chip`] needs no QEMU: it is a [`Card`] in a [`Host`]. Sections in comments are those of Intel's "8255x 10/100 Mbps Ethernet Controller
-//! Family Open Source Software Developer Manual", revision 1.3, "the manual". docs/i82559-model.md says what is modelled and what is not.
+//! Family Open Source Software Developer Manual", revision 1.3, "the manual". docs/inside/i82559-model.md says what is modelled and what is not.
 
 mod command;
 mod configuration;

@@ -2,7 +2,7 @@
 //! An Intel 82574L, a gigabit Ethernet card on PCI Express, in virtual time.
 //!
 //! [`Chip`] needs no QEMU: it is a [`Card`] in a [`Host`]. Sections in comments are those of Intel's "82574 GbE Controller Family
-//! Datasheet", revision 3.4, "the data sheet". docs/i82574-model.md says what is modelled and what is not.
+//! Datasheet", revision 3.4, "the data sheet". docs/inside/i82574-model.md says what is modelled and what is not.
 
 mod access;
 mod filter;

@@ -2,7 +2,7 @@
 //! A Microchip LAN7800, a USB network card: what Linux's lan78xx driver needs of it, in virtual time.
 //!
 //! [`Lan7800`] needs no QEMU. It handles a host's requests (control requests, transfers on its endpoints) and frames from the line, and
-//! acts on a [`Board`]. It has no clock: its owner calls [`Lan7800::advance`] at [`Lan7800::deadline_ns`]. docs/lan7800-model.md says what
+//! acts on a [`Board`]. It has no clock: its owner calls [`Lan7800::advance`] at [`Lan7800::deadline_ns`]. docs/inside/lan7800-model.md says what
 //! is modelled and what is not.
 
 mod bulk_in;

@@ -2,7 +2,7 @@
 //! irqlab's traffic tester: streams, hosts and wires on the ports of a device under test, in virtual time.
 //!
 //! [`tester::Tester`] needs no QEMU but a [`backend::Backend`]: in the plugin that is QEMU's clock and NICs, in the tests a [`loopback`].
-//! docs/protocol.md specifies the link to the lab.
+//! docs/inside/protocol.md specifies the link to the lab.
 
 pub mod backend;
 pub mod control;

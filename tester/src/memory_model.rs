@@ -2,7 +2,7 @@
 //! A model of the memory behind a processor: caches, TLBs, a store buffer, and the time that the processor waits for them.
 //!
 //! It needs no QEMU: [`Hierarchy::fetch`] is called for each line of instructions that is executed, [`Hierarchy::access`] for each access
-//! to memory. In the plugin, `qemu/caches.rs` does that. docs/memory-model.md says what is modelled and what is not.
+//! to memory. In the plugin, `qemu/caches.rs` does that. docs/use/memory-model.md says what is modelled and what is not.
 
 pub mod cache;
 pub mod counts;

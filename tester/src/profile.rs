@@ -44,7 +44,7 @@ impl Block {
     }
 }
 
-/// `profile_result` of docs/protocol.md.
+/// `profile_result` of docs/inside/protocol.md.
 #[derive(Debug, Serialize)]
 pub struct Profile {
     /// Instructions counted in the window.

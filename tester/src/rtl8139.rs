@@ -2,7 +2,7 @@
 //! A Realtek RTL8139C+, a Fast Ethernet card, in its C+ mode, in virtual time.
 //!
 //! [`Chip`] needs no QEMU: it is a [`Card`] in a [`Host`]. Registers are named as in Realtek's "RTL8139C+ data sheet", revision 1.6.
-//! docs/rtl8139-model.md says what is modelled and what is not, and what each part rests on.
+//! docs/inside/rtl8139-model.md says what is modelled and what is not, and what each part rests on.
 
 mod eeprom;
 mod receive;

@@ -17,7 +17,7 @@ from irqlab.results.document import MethodResult
 from irqlab.results.records import SCHEMA
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.sample_documents import COMMAND, dut
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 LINE_RATE_BPS = 100_000_000
 SLOW_FRAMES = 5
@@ -25,7 +25,7 @@ SLOW_FRAMES = 5
 
 
 @dataclass
-class Formula(FakeTestbed):
+class Formula(FakeBench):
     """A DUT that forwards by a formula, takes longer the more is offered, and longer in the second direction."""
 
     driver: str = "sample8139"
@@ -39,9 +39,9 @@ class Formula(FakeTestbed):
     others: dict[type, Callable[[Any], Any]] = field(default_factory=dict)
     """Results of trials that forward nothing, by the trial's type."""
 
-    @property
-    def config(self) -> TestbedConfig:
-        return TestbedConfig(self.driver, dut=DutConfig(schemes=Schemes(rx=self.rx)))
+    def __post_init__(self) -> None:
+        schemes = DutConfig(schemes=Schemes(rx=self.rx))
+        self.config = TestbedConfig(self.driver, dut=schemes)
 
     def scheme_names(self) -> dict[str, str | None]:
         return {"rx_scheme": self.rx, "tx_scheme": "off" if self.rx else None, "variant": None}
@@ -53,14 +53,13 @@ class Formula(FakeTestbed):
         found["nic"]["line_rate_bps"] = self.nic.line_rate_bps
         return found
 
-    def run(self, spec: Any) -> Any:
+    def forwarded(self, spec: Any) -> Any:
         if type(spec) in self.others:
-            self.specs.append(spec)
             return self.others[type(spec)](spec)
         return self._forwarded(spec)
 
     def _forwarded(self, spec: ForwardingTrial) -> ForwardingResult:
-        found = super().run(spec)
+        found = super().forwarded(spec)
         for stream in found.streams:
             offered = spec.loads[stream["load"]].rate_pps
             ns = 20_000 + round(offered) + 700 * stream["from"]

@@ -150,7 +150,7 @@ def sampled(kind: str, port: str, *findings: Finding, step_ns: int = 4) -> hunt.
 def hunted(runner: TrialRunner, workload: Workload) -> MethodResult:
     """What a hunt may find: arrivals, calls that fail, processors that take turns; traces, places, coverage."""
     result = runner.result("hunt", workload)
-    if runner.testbed.driver == "idle":
+    if runner.bench.driver == "idle":
         result.samples = [sampled("arrivals", "same")]
         result.summary = hunt.Summary(50, 0, replayed=0)
         return result
@@ -171,7 +171,7 @@ def hunted(runner: TrialRunner, workload: Workload) -> MethodResult:
     )
     turns = Finding("processors", "same", "message", None, None, 1, None, 5, 1, said="BUG: 1", switches="3, 8", places=places)
     failed = Finding("failures alloc", "same", "lost", 7, 7, 2, None, 7, None)
-    if runner.testbed.driver == "slow":
+    if runner.bench.driver == "slow":
         result.samples = [sampled("failures alloc", "same", failed), sampled("changes ring", "same", kept, step_ns=12)]
         result.summary = hunt.Summary(3, 3)
         return result

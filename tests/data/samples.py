@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Documents in the shape of docs/results.md from made-up formulas, for tests of what reads them.
+"""Documents in the shape of docs/use/results.md from made-up formulas, for tests of what reads them.
 
 Nothing here was measured; every command says so. One is kept in sample_patched.json, so that a change of the format is seen.
 `.venv/bin/python -m tests.data.samples` writes it anew.
@@ -114,7 +114,7 @@ def latencies(base_ns: float, load: float, frames: int = 10_000) -> list[int]:
 
 
 def latency(base_ns: float, load: float, histogram: bool) -> dict[str, Any]:
-    """A latency record of docs/protocol.md."""
+    """A latency record of docs/inside/protocol.md."""
     found = latencies(base_ns, load)
 
     def at(quantile: float) -> int:

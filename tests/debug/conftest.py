@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Keeps the results of `make test-debug` in docs/debug-results.csv, of which tools.debug_table makes the table in docs.
+"""Keeps the results of `make test-debug` in docs/results/debug.csv, of which tools.debug_table makes the table in docs.
 
 A test's row replaces that of an earlier run, so a test that is repeated alone counts as it ended last.
 """
@@ -16,7 +16,7 @@ import pytest
 from irqlab import files
 from irqlab.setup.paths import project_dir
 
-FILE = project_dir() / "docs/debug-results.csv"
+FILE = project_dir() / "docs/results/debug.csv"
 FIELDS = ("case", "build", "driver", "schemes", "scripts", "result", "seconds", "load", "commit")
 
 

@@ -110,7 +110,7 @@ OF_THE_ENGINE = ("queues",)
 """Scripts that use no chip; they run with irqmod_i8255x only."""
 OF_THE_CLOCK = ("backlog", "busy_wire", "short_ring", "tcp")
 """Scripts that compare rates, or need a ring that is full: without the instruction clock the host decides."""
-SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md"}
+SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/use/findings.md"}
 """Drivers of the kernel that do not work on the kernel of `BUILDS`; `OTHER_KERNELS` may have one on which they do."""
 OTHER_KERNELS = {("rt", "lan78xx"): "7.3-rt"}
 

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The TAP scripts of drivers/tests, for every driver; those for every combination of schemes once for each."""
+"""The TAP scripts of drivers/tests, for every driver; those for every combination of schemes once for each.
+
+`make test` runs those of the engine with one driver.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,17 +15,35 @@ import pytest
 from irqlab.config.schemes import COMBINATIONS, Combination
 from irqlab.robustness import tap
 from irqlab.robustness.overload import Overload
+from tests.drivers.conftest import DRIVERS
+
+OF_THE_ENGINE = {
+    "backstop": "irqmod_i8255x",
+    "bad_input": "irqmod_rtl8139cp",
+    "instruments": "irqmod_rtl8139cp",
+    "interface": "irqmod_i8255x",
+    "refill_retry": "irqmod_rtl8139cp",
+    "threaded": "irqmod_rtl8139cp",
+    "timer_share": "irqmod_rtl8139cp",
+    "timers": "irqmod_rtl8139cp",
+}
+"""Scripts for what the engine does, the same with every driver, and the driver with which `make test` runs them."""
 
 
 def runs() -> Iterator[Any]:
-    for script in tap.scripts():
-        marks = [pytest.mark.long] if script.long else []
+    for driver, script in product(DRIVERS, tap.scripts()):
+        long = script.long or OF_THE_ENGINE.get(script.name, driver) != driver
+        marks = [pytest.mark.long] if long else []
         for combination in COMBINATIONS if script.every_combination else (None,):
-            name = f"{script.name}-{combination}" if combination else script.name
-            yield pytest.param(script, combination, id=name, marks=marks)
+            name = f"{driver}-{script.name}" + (f"-{combination}" if combination else "")
+            yield pytest.param(driver, script, combination, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("script", "combination"), list(runs()))
+def test_the_scripts_of_the_engine_are_there() -> None:
+    assert {script.name for script in tap.scripts() if script.engine} >= OF_THE_ENGINE.keys()
+
+
+@pytest.mark.parametrize(("overload", "script", "combination"), list(runs()), indirect=["overload"])
 def test_in_the_dut(overload: Overload, script: tap.Script, combination: Combination | None) -> None:
     report = tap.run(overload, script, combination)
     print(report.text)

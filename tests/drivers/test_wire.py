@@ -19,7 +19,7 @@ MIPS = 1000
     ("script", "driver", "nic"),
     [
         ("busy_wire", "irqmod_i8255x", "irqlab-82559"),
-        ("busy_wire", "irqmod_rtl8139cp", "irqlab-8139cp"),
+        pytest.param("busy_wire", "irqmod_rtl8139cp", "irqlab-8139cp", marks=pytest.mark.long),
         ("short_ring", "irqmod_rtl8139cp", "irqlab-8139cp"),
         ("backlog", "irqmod_rtl8139cp", "irqlab-8139cp"),
     ],

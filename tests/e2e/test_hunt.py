@@ -171,11 +171,14 @@ def test_a_planted_fault_is_found_and_replayed(
         ("tx_timer_gives_up", (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--what", "transmit")),
         ("one_cause_of_two", (*CARD, "--rx", "napi", "--tx", "interrupt", "--irq-delay", "5000", "--what", "transmit")),
         ("ack_not_flushed", (*CARD, "--rx", "napi", "--tx", "interrupt", "--write-delay", "2000", "--what", "arrivals")),
+        ("no_look_after_start", ("--rx", "napi", "--tx", "off", "--what", "rx-scheme", "--instants", "200")),
+        ("receiver_not_restarted", ("--rx", "napi", "--tx", "off", "--ring", "16", "--what", "overruns", "--instants", "300")),
+        ("mapping_error_leaks", (*CARD, "--rx", "napi", "--tx", "off", "--what", "failures")),
     ],
 )
 def test_a_planted_fault_is_found_from_each_of_ten_states(cli: Cli, tmp_path: Path, fault: str, options: tuple[str, ...]) -> None:
     module = str(planted(fault, tmp_path))
-    limit = ("--instants", "3000", "--traces", "0")
+    limit = ("--traces", "0") if "--instants" in options else ("--instants", "3000", "--traces", "0")
     for state in range(10):
         done = cli("hunt", "--driver", module, *options, *limit, "--state", str(state), timeout_s=600)
         assert done.returncode == 1, f"state {state}: {done.stdout}{done.stderr}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Our LAN78xx driver and the in-tree one with a malfunctioning and with a hot-plugged device (docs/lan78xx.md)."""
+"""Our LAN78xx driver and the in-tree one with a malfunctioning and with a hot-plugged device (docs/papers/lan78xx.md)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from irqlab.setup import qemu
 from irqlab.setup.paths import cache_dir
 from tests.e2e.conftest import COMMAND, heed_interrupts
 
-GRID = ("matrix", "--driver", "8139cp", "--driver", "irqmod_rtl8139cp", "--schemes", "napi+off", "--size", "512,1518")
+GRID = ("matrix", "--driver", "8139cp", "--driver", "irqmod_rtl8139cp", "--schemes", "napi+off", "--size", "1518")
 SHORT = ("--duration", "0.02", "--warmup", "0.01", "--jobs", "1", "--out", "out")
 PRIVATE = ("trials", "cluster")
 
@@ -100,9 +100,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Place:
 def test_the_grid_is_a_table_a_document_and_a_page(whole: Place) -> None:
     rows = list(csv.DictReader(whole.table().splitlines()))
     assert [(r["driver"], r["rx_scheme"], r["frame_bytes"]) for r in rows] == [
-        ("8139cp", "", "512"), ("8139cp", "", "1518"), ("irqmod_rtl8139cp", "napi", "512"), ("irqmod_rtl8139cp", "napi", "1518"),
-    ]  # fmt: skip
-    assert float(rows[2]["instructions_per_frame"]) < float(rows[0]["instructions_per_frame"])
+        ("8139cp", "", "1518"),
+        ("irqmod_rtl8139cp", "napi", "1518"),
+    ]
+    assert float(rows[1]["instructions_per_frame"]) < float(rows[0]["instructions_per_frame"])
     document = json.loads((whole.home / "out" / "matrix.json").read_text())
     jsonschema.validate(document, catalogue.schema())
     assert "Side by side" in (whole.home / "out" / "matrix.html").read_text()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "docs/use/notebook.ipynb"
 
 
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Testbeds to be hunted on, without QEMU.
+"""Benches to be hunted on, without QEMU.
 
 Before the first trial a hunt needs a driver's modules, and a DUT with a kernel in its memory; then trials, which are a formula.
 """
@@ -19,7 +19,7 @@ from irqlab.setup.modules import Module
 from irqlab.trials.hunt import HuntResult, HuntTrial
 from tests.unit.fake_dut import FakeDut
 from tests.unit.fake_kernel import U64, Ram, Types, static
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 FREED_AT, LOW_XMIT, HIGH_XMIT, LOOPBACK_XMIT = (static(0x100 * n) for n in range(1, 5))
 """Addresses of functions."""
@@ -84,7 +84,7 @@ class HuntedTestbed:
         return self.modules[-1].name
 
     @contextmanager
-    def open(self) -> Iterator[FakeDut]:
+    def open(self, pooled: bool = False) -> Iterator[FakeDut]:
         self.opened += 1
         yield self.dut
 
@@ -111,7 +111,7 @@ class HuntedTestbed:
 
 
 @dataclass
-class Formula(FakeTestbed):
+class Formula(FakeBench):
     """A DUT that answers each trial of a hunt from a formula, or fails: that raises an error."""
 
     answer: Callable[[HuntTrial], HuntResult] = field(kw_only=True)
@@ -122,19 +122,15 @@ class Formula(FakeTestbed):
     def __post_init__(self) -> None:
         self.prepared = SimpleNamespace(facts={"running": self.running})
 
-    def run(self, spec: Any) -> Any:
-        self.specs.append(spec)
-        return self.answer(spec)
-
-    def measure(self, spec: Any) -> Any:
-        self.anew.append(spec)
-        return self.answer(spec), None
+    def run(self, trial: Any, cached: bool = True) -> Any:
+        (self.specs if cached else self.anew).append(trial)
+        return self.answer(trial)
 
 
 def runner_of(
     answer: Callable[[HuntTrial], HuntResult], said: list[str] | None = None, **running: Any
 ) -> tuple[TrialRunner, Formula]:
     """A runner on a DUT that answers with a formula; `said` gets what is said about progress."""
-    testbed = Formula(lambda offered: offered, answer=answer, running={"schemes": None} | running)
+    bench = Formula(lambda offered: offered, answer=answer, running={"schemes": None} | running)
     progress = (lambda _: None) if said is None else said.append
-    return TrialRunner(testbed, progress=progress), testbed  # type: ignore[arg-type]
+    return TrialRunner(bench, progress=progress), bench

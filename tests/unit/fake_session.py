@@ -53,9 +53,9 @@ class FakeSession:
 
     def all(self, what: str, jobs: Mapping[Any, Any]) -> dict[Any, Any]:
         self.asked += [(what, key) for key in jobs]
-        self.jobs += [(what, key, job, self._asked_for[id(job.testbed)][:2]) for key, job in jobs.items()]
+        self.jobs += [(what, key, job, self._asked_for[id(job.bench)][:2]) for key, job in jobs.items()]
         if self.answer is not None:
             return {key: self.answer(what, key) for key in jobs}
-        found = {key: job.work(TrialRunner(job.testbed)) for key, job in jobs.items()}
+        found = {key: job.work(TrialRunner(job.bench)) for key, job in jobs.items()}
         self.results += [one for one in found.values() if isinstance(one, MethodResult)]
         return found

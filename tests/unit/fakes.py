@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A testbed without QEMU: the DUT is a formula."""
+"""A bench without QEMU: the DUT is a formula."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
+from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.counters import Counters
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
+from irqlab.trials.trial import Trial
+from tests.data.sample_documents import dut
+
+R = TypeVar("R")
 
 LATENCY = {
     "count": 1,
@@ -27,7 +32,7 @@ LATENCY = {
 
 
 @dataclass
-class FakeTestbed:
+class FakeBench:
     """Forwards `forwards(offered pps)` frames/s in each direction, and counts the trials asked of it.
 
     Counts that mean different things differ: half a per cent of the frames comes out after the window, and the ports count the
@@ -37,13 +42,24 @@ class FakeTestbed:
     forwards: Callable[[float], float]
     late: Callable[[float], bool] = lambda _: False
     burst_frames: int = 100
-    specs: list[ForwardingTrial] = field(default_factory=list)
+    specs: list[Any] = field(default_factory=list)
     driver: str = "formula"
-    nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", line_rate_bps=100_000_000))
-    machine: Any = field(default_factory=lambda: SimpleNamespace(mips=250))
-
+    label: str = "formula"
     where: str = "paper"
+    nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", line_rate_bps=100_000_000, note=""))
+    config: TestbedConfig = field(default_factory=lambda: TestbedConfig("formula"))
+    names: dict[str, str | None] = field(
+        default_factory=lambda: {"rx_scheme": "napi", "tx_scheme": "off", "variant": "NAPI-TX-OFF"}
+    )
+    """The schemes."""
     ceiling: float = float("inf")
+    """The highest rate that the tester can offer."""
+    answer: Callable[[Any], Any] | None = None
+    """What a trial's result is, or raises; None: it forwards."""
+    profiled: Callable[[Any], dict[str, Any]] = lambda _: {}
+    """The profile of a trial."""
+    inside: Any = None
+    """The lab's testbed; None: the same, with what a test gives it."""
 
     def ceiling_pps(self, size: Any, bidirectional: bool) -> float:
         return self.ceiling
@@ -51,18 +67,27 @@ class FakeTestbed:
     def most_pps(self, size: Any, bidirectional: bool) -> float:
         return self.ceiling
 
-    @property
-    def counts_instructions(self) -> bool:
-        return bool(self.machine.mips)
-
     def with_member(self, member: Any) -> Any:
         return Testbed.resolve(replace(self.config, member=member))
 
     def scheme_names(self) -> dict[str, str | None]:
-        return {"rx_scheme": "napi", "tx_scheme": "off", "variant": "NAPI-TX-OFF"}
+        return self.names
 
-    def run(self, spec: ForwardingTrial) -> ForwardingResult:
-        self.specs.append(spec)
+    def describe(self) -> dict[str, Any]:
+        return dut(self.driver, self.nic.model)
+
+    def lab(self) -> Any:
+        return self if self.inside is None else self.inside
+
+    def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: Any = None) -> tuple[R, dict[str, Any]]:
+        return self.run(trial), self.profiled(trial)
+
+    def run(self, trial: Trial[R], cached: bool = True) -> R:
+        self.specs.append(trial)
+        found: Any = self.forwarded(trial) if self.answer is None else self.answer(trial)
+        return found  # type: ignore[no-any-return]
+
+    def forwarded(self, spec: Any) -> ForwardingResult:
         seconds = spec.duration_ns / 1e9
         streams = []
         for number, load in enumerate(spec.loads):
@@ -98,6 +123,6 @@ class FakeTestbed:
         )
 
 
-def stand_on(testbed: FakeTestbed) -> TrialRunner:
-    """A runner on a fake testbed."""
-    return TrialRunner(testbed)  # type: ignore[arg-type]
+def stand_on(bench: FakeBench) -> TrialRunner:
+    """A runner on a fake bench."""
+    return TrialRunner(bench)

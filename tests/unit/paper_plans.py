@@ -40,7 +40,7 @@ from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.make_views import text_of
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -55,7 +55,7 @@ def some(least: float, most: float, *of: Any) -> float:
 def forwarded(*of: Any, slowest: float = 1000.0) -> ForwardingResult:
     """A made-up trial."""
     most = some(slowest, 90_000, *of)
-    made = FakeTestbed(lambda pps: min(pps, most)).run(ForwardingTrial((Load(most * 1.1),), duration_ns=100_000_000))  # type: ignore[arg-type]
+    made = FakeBench(lambda pps: min(pps, most)).run(ForwardingTrial((Load(most * 1.1),), duration_ns=100_000_000))  # type: ignore[arg-type]
     (stream,) = made.streams
     latency = {
         **stream["latency"],
@@ -113,9 +113,9 @@ class Salah:
     """Runs application trials by a formula (tests/unit/test_salah2009.py)."""
 
     def __init__(self, driver: str | None) -> None:
-        from tests.unit.test_salah2009 import Testbed
+        from tests.unit.test_salah2009 import bench
 
-        self.of = Testbed(driver, None) if driver else Testbed()
+        self.of = bench(driver, None) if driver else bench()
 
 
 def salah_testbeds() -> Callable[..., Any]:
@@ -124,11 +124,11 @@ def salah_testbeds() -> Callable[..., Any]:
     return lambda *_, driver=None, **__: Salah(driver).of if driver else ours
 
 
-class Charged(FakeTestbed):
+class Charged(FakeBench):
     """Forwards what a variant does, less with costs; counts interrupts."""
 
-    def run(self, spec: ForwardingTrial) -> ForwardingResult:
-        made = super().run(spec)
+    def forwarded(self, spec: ForwardingTrial) -> ForwardingResult:
+        made = super().forwarded(spec)
         counted = {"irq": 2 * made.frames_forwarded, "byte": 99 * made.frames_forwarded} if spec.costs else None
         return replace(
             made,

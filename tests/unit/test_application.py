@@ -22,7 +22,7 @@ from irqlab.methods.options import numbers
 from irqlab.reproduce.salah2009 import rows
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 
 CAPACITY_PPS = 40_000.0
 PACKET_S = 1 / CAPACITY_PPS
@@ -53,12 +53,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationTrial]:
         specs.append(spec)
         return formula(spec)
 
-    monkeypatch.setattr(FakeTestbed, "run", run)
+    monkeypatch.setattr(FakeBench, "run", run)
     return specs
 
 
 def test_hardware_costs_are_charged(made: list[ApplicationTrial]) -> None:
-    method.run(stand_on(FakeTestbed(lambda pps: pps)), Workload(costs=Costs(irq=5)), [1000.0])
+    method.run(stand_on(FakeBench(lambda pps: pps)), Workload(costs=Costs(irq=5)), [1000.0])
     assert [spec.costs for spec in made] == [Costs(irq=5)] * 2
 
 
@@ -75,7 +75,7 @@ def test_a_cliff_without_its_sign() -> None:
 
 
 def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> None:
-    found = cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
+    found = cliff.external(stand_on(FakeBench(lambda pps: pps)), Workload(), Tuning())
     expected = {
         "cpu": cliff.SYSTEM_CPU_FULL * CAPACITY_PPS,
         "throughput": CAPACITY_PPS / cliff.FLATTENED**0.5,
@@ -91,34 +91,30 @@ def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> Non
 
 
 def test_a_dut_without_a_cliff_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeTestbed, "run", lambda _, spec: replace(formula(spec), cpu_available=1.0))
+    monkeypatch.setattr(FakeBench, "run", lambda _, spec: replace(formula(spec), cpu_available=1.0))
     with pytest.raises(IrqlabError, match="no measurable CPU time"):
-        cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
+        cliff.external(stand_on(FakeBench(lambda pps: pps)), Workload(), Tuning())
 
 
 def test_on_a_real_device_the_cliff_is_found_below_the_line_rate(made: list[ApplicationTrial]) -> None:
     """It counts no instructions, so nothing is profiled, and the first sweep covers all loads that can be offered."""
-    real = FakeTestbed(lambda pps: pps, ceiling=3 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
-    real.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    real = FakeBench(lambda pps: pps, ceiling=3 * CAPACITY_PPS, config=TestbedConfig("d", mips=0))
     (found,) = cliff.METHOD.run(stand_on(real), Workload(), None)  # type: ignore[misc]
     assert found.summary.cliff_pps == pytest.approx(cliff.SYSTEM_CPU_FULL * CAPACITY_PPS, rel=cliff.PRECISION)
     assert found.summary.internal_pps is None
     assert max(trial.load.rate_pps for trial in made) <= 3 * CAPACITY_PPS
     assert len(cliff.Line.of(SimpleNamespace(summary=found.summary))) == len(cliff.SIGNS)  # type: ignore[arg-type]
     assert cliff.costs(found.summary) == ""
-    busy = FakeTestbed(lambda pps: pps, ceiling=200 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
-    busy.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    busy = FakeBench(lambda pps: pps, ceiling=200 * CAPACITY_PPS, config=TestbedConfig("d", mips=0))
     with pytest.raises(IrqlabError, match=r"no CPU time is left even at 80000 frames/s"):
         cliff.METHOD.run(stand_on(busy), Workload(), None)  # type: ignore[misc]
-    slow = FakeTestbed(lambda pps: pps, ceiling=CAPACITY_PPS / 2, machine=SimpleNamespace(mips=0))
-    slow.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    slow = FakeBench(lambda pps: pps, ceiling=CAPACITY_PPS / 2, config=TestbedConfig("d", mips=0))
     with pytest.raises(IrqlabError, match="no cliff found: no offered load uses all CPU time"):
         cliff.METHOD.run(stand_on(slow), Workload(), None)  # type: ignore[misc]
 
 
 def test_on_a_real_device_no_load_is_above_the_line_rate(made: list[ApplicationTrial]) -> None:
-    real = FakeTestbed(lambda pps: pps, ceiling=1.6 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
-    real.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    real = FakeBench(lambda pps: pps, ceiling=1.6 * CAPACITY_PPS, config=TestbedConfig("d", mips=0))
     assert method.METHOD.run is not None
     (found,) = method.METHOD.run(stand_on(real), Workload(), method.Options(load="0.5,1.5,3", no_echo=True))
     assert [round(sample.offered_pps / CAPACITY_PPS, 1) for sample in found.samples] == [0.5, 1.5]
@@ -150,7 +146,7 @@ def test_a_small_budget_lowers_the_weight_of_our_drivers_only() -> None:
 
 
 def test_points_hold_what_was_measured(made: list[ApplicationTrial]) -> None:
-    result = method.run(stand_on(FakeTestbed(lambda pps: pps)), Workload(), [10_000.0, 80_000.0])
+    result = method.run(stand_on(FakeBench(lambda pps: pps)), Workload(), [10_000.0, 80_000.0])
     assert [sample.application_pps for sample in result.samples] == [10_000, 20_000]
     assert {spec.echo for spec in made} == {False, True}
     json.dumps(result.to_json(), allow_nan=False)

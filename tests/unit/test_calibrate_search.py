@@ -13,11 +13,11 @@ from irqlab.config.costs import Costs
 from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
 from irqlab.trials.forwarding import ForwardingTrial
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 
 def search(top_pps: float, guess_pps: float) -> tuple[Any, float, float, list[float]]:
-    testbed = FakeTestbed(lambda offered: min(offered, top_pps))
+    testbed = FakeBench(lambda offered: min(offered, top_pps))
     tried: list[float] = []
 
     def trial(pps: float) -> Any:

@@ -13,7 +13,7 @@ import pytest
 
 from irqlab import units
 from irqlab.cli import compare
-from irqlab.cli.export import command
+from irqlab.cli.report import command
 from irqlab.compare import export, matrix, sides, tables, verdict
 from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig

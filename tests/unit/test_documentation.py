@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""docs/results.md says what the methods declare."""
+"""docs/use/results.md says what the methods declare."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def test_every_method_and_field_is_described() -> None:
     text = documentation.methods()
     for method in catalogue.methods().values():
         assert f"### `{method.name}`" in text
-    assert "- `collapse_load`: the lowest load" in text
+    assert "`collapse_load`: the lowest load" in text
     assert "null" in text
     assert "None" not in text

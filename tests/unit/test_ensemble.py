@@ -7,7 +7,6 @@ import copy
 import csv
 import io
 import struct
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -34,10 +33,9 @@ from irqlab.runner.measure import measure
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials import testbed as testbeds
 from irqlab.trials.testbed import Testbed
-from tests.data.sample_documents import dut as described
 from tests.data.samples import sample
 from tests.unit.fake_dut import FakeDut
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 
 def test_one_member_is_not_perturbed() -> None:
@@ -271,22 +269,10 @@ def test_lines_and_bars_are_laid_over_each_other() -> None:
     assert "band-bar-0" in bars
 
 
-class MemberTestbed(FakeTestbed):
-    label = "formula"
-    config = TestbedConfig("formula")
-
-    def describe(self) -> dict[str, Any]:
-        return described(self.driver, self.nic.model)
-
-
 def test_all_members_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    def resolve(config: TestbedConfig) -> MemberTestbed:
+    def resolve(config: TestbedConfig) -> FakeBench:
         number = config.member.number if config.member else 0
-        testbed = MemberTestbed(lambda pps: min(pps, 10_000.0 + 100 * number))
-        testbed.config = replace(config)  # type: ignore[misc]
-        testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
-        testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
-        return testbed
+        return FakeBench(lambda pps: min(pps, 10_000.0 + 100 * number), config=config)
 
     monkeypatch.setattr(Testbed, "resolve", resolve)
 

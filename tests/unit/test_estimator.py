@@ -6,7 +6,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "drivers" / "irqmod" / "tests" / "estimator_test.c"
+from tests import ROOT
+
+SOURCE = ROOT / "drivers" / "irqmod" / "tests" / "estimator_test.c"
 
 
 def test_estimator_in_user_space(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 OF_THE_KERNEL = "softirq-*"
 """Of docs/patches: what changes the kernel, not a driver."""
 PATCHES = sorted(path for folder in ("tests/faults", "docs/patches") for path in (ROOT / folder).glob("*.patch"))

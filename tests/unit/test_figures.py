@@ -26,7 +26,7 @@ from irqlab.trials.application import ApplicationTrial, Places, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.units import NONE
 from tests.data.formulas import Formula, plateau, rows_of
-from tests.unit.fakes import LATENCY, FakeTestbed, stand_on
+from tests.unit.fakes import LATENCY, FakeBench, stand_on
 from tests.unit.test_application import CAPACITY_PPS, formula
 
 # Forwarding.
@@ -167,7 +167,7 @@ def test_lines_of_memory_are_per_frame(levels, l2) -> None:
 
 
 def test_the_loads_are_shares_of_a_rate_on_the_grid() -> None:
-    testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
+    testbed = FakeBench(lambda offered: min(offered, 50_000.0))
     known = MethodResult(
         "throughput", "d", "n", 64, False, 250, total_throughput_pps=50_000.0, per_interface_throughput_mbps=33.0,
         line_rate_limited=True, summary=SimpleNamespace(rate_pps_per_direction=50_000.0),
@@ -196,7 +196,7 @@ def test_base_rates_are_the_next_ones_below_on_a_coarse_grid() -> None:
 
 
 def test_the_trial_at_the_low_load_may_be_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
+    testbed = FakeBench(lambda offered: min(offered, 50_000.0))
     known = MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=50_000.0)
     seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=UNSET)
     low, asked, said = forwarded(), [], []
@@ -206,7 +206,7 @@ def test_the_trial_at_the_low_load_may_be_profiled(monkeypatch: pytest.MonkeyPat
         return MethodResult("profile", "d", "n", 64, False, 250, samples=["a"], summary=seen, trials=[low])
 
     monkeypatch.setattr(metrics.profiling, "run", run)
-    runner = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
+    runner = TrialRunner(testbed, progress=said.append)
     found = metrics.run(runner, Workload(), known, base_pps=1000.0)
     assert asked == [((runner, Workload()), {"rate_pps": 200.0, "memory": False})]
     assert (found.samples, found.summary.profile, found.trials[0], found.summary.base_pps) == (["a"], seen, low, 1000.0)
@@ -345,8 +345,8 @@ def test_what_is_not_sent_back_and_what_has_no_receiver() -> None:
 
 
 def test_the_cliff_is_narrowed_down_to_one_percent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeTestbed, "run", lambda _, spec: formula(spec))
-    found = cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning(schemes=Schemes(rx="de")))
+    monkeypatch.setattr(FakeBench, "run", lambda _, spec: formula(spec))
+    found = cliff.external(stand_on(FakeBench(lambda pps: pps)), Workload(), Tuning(schemes=Schemes(rx="de")))
     assert found.cliff_pps == pytest.approx(0.99 * CAPACITY_PPS, rel=0.01)
     assert found.cliff_pps >= 0.99 * CAPACITY_PPS
     loads = [trial.offered_pps for trial in found.curve]
@@ -359,7 +359,7 @@ def test_the_cliff_is_narrowed_down_to_one_percent(monkeypatch: pytest.MonkeyPat
 
 def test_the_residual_is_what_the_instruction_counter_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[str, Any] = {}
-    testbed = FakeTestbed(lambda offered: offered)
+    testbed = FakeBench(lambda offered: offered)
 
     def counted(spec: ForwardingTrial, *_: Any) -> tuple[ForwardingResult, dict[str, Any]]:
         trial = testbed.run(spec)

@@ -101,14 +101,14 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return SimpleNamespace(kernel=config.kernel, close=lambda: None)
 
     def search(on: Any, _: Workload) -> tuple[MethodResult, dict[str, Any]]:
-        found = rates[on.testbed.kernel]
+        found = rates[on.bench.kernel]
         if isinstance(found, Exception):
             raise found
-        return row(found), {"kernel": on.testbed.kernel}
+        return row(found), {"kernel": on.bench.kernel}
 
     def count(on: Any, workload: Workload, rate_pps: float) -> MethodResult:
-        seen["counted"][on.testbed.kernel] = rate_pps
-        full = seen["busy_above"].get(on.testbed.kernel, 1e9) < rate_pps
+        seen["counted"][on.bench.kernel] = rate_pps
+        full = seen["busy_above"].get(on.bench.kernel, 1e9) < rate_pps
         return profiled(rate_pps, ("poll", "e100", "driver", 50_000_000 if full else 100))
 
     monkeypatch.setattr(history.Testbed, "resolve", resolve)

@@ -37,7 +37,7 @@ from irqlab.trials.hunt import (
     _transmitted,
 )
 from tests.data.sample_documents import document, dut
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 
 BUSY_NS = 30_000
 ALONE_NS = 20_000
@@ -45,14 +45,14 @@ PERIOD_NS = HuntTrial.period_ns
 
 
 @dataclass
-class RacyTestbed(FakeTestbed):
+class RacyBench(FakeBench):
     """Executes for BUSY_NS after a frame. Misses the instants of `window` at the same port, from the trial's third pair on."""
 
     window: range = range(0)
     lose: bool = False
     hunts: list[HuntTrial] = field(default_factory=list)
 
-    def run(self, spec: Any) -> Any:
+    def forwarded(self, spec: Any) -> Any:
         assert isinstance(spec, HuntTrial)
         self.hunts.append(spec)
         first = Received((ALONE_NS,) * spec.pairs)
@@ -67,9 +67,6 @@ class RacyTestbed(FakeTestbed):
             second += [late if missed else ALONE_NS + 1] * spec.frames
         return HuntResult(spec, first, Received(tuple(second)), (), [])
 
-    def measure(self, spec: Any) -> Any:
-        return self.run(spec), None
-
 
 @pytest.fixture(autouse=True)
 def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +78,8 @@ def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunt, "config_of", lambda _: {"driver": "racy"})
 
 
-def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]:
-    racy = RacyTestbed(lambda offered: offered, **testbed)
+def hunted(options: Options, **bench: Any) -> tuple[MethodResult, RacyBench]:
+    racy = RacyBench(lambda offered: offered, **bench)
     return hunt.run(stand_on(racy), Workload(), options), racy
 
 
@@ -147,9 +144,9 @@ def test_a_replay_is_repeated_and_not_cached() -> None:
 
 
 def test_a_frame_that_came_out_twice_is_a_missed_instant() -> None:
-    class Twice(RacyTestbed):
-        def run(self, spec: Any) -> Any:
-            found = super().run(spec)
+    class Twice(RacyBench):
+        def forwarded(self, spec: Any) -> Any:
+            found = super().forwarded(spec)
             return replace(found, second=replace(found.second, repeats=((1, 900),) if spec.frames else ()))
 
     found = hunt.run(stand_on(Twice(lambda offered: offered)), Workload(), Options(ports="same", step=5_000))
@@ -157,13 +154,13 @@ def test_a_frame_that_came_out_twice_is_a_missed_instant() -> None:
     assert catalogue.methods()["hunt"].failed(rows_of(found))
 
 
-class Stopped(RacyTestbed):
+class Stopped(RacyBench):
     """The user has enough when an instant is tried at the other port."""
 
-    def run(self, spec: Any) -> Any:
+    def forwarded(self, spec: Any) -> Any:
         if spec.other_port:
             raise CancelledError("stopped")
-        return super().run(spec)
+        return super().forwarded(spec)
 
 
 def test_what_was_tried_before_ctrl_c_is_kept_and_marked() -> None:
@@ -178,8 +175,8 @@ def test_what_was_tried_before_ctrl_c_is_kept_and_marked() -> None:
 
 
 def test_nothing_is_kept_of_a_hunt_that_is_stopped_at_once() -> None:
-    class Early(RacyTestbed):
-        def run(self, spec: Any) -> Any:
+    class Early(RacyBench):
+        def forwarded(self, spec: Any) -> Any:
             raise CancelledError("stopped")
 
     with pytest.raises(CancelledError):
@@ -187,11 +184,11 @@ def test_nothing_is_kept_of_a_hunt_that_is_stopped_at_once() -> None:
 
 
 def test_work_that_ends_by_itself_is_observed_and_fails_no_hunt(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Busy(RacyTestbed):
+    class Busy(RacyBench):
         """One instant is late, by itself, while the processor works."""
 
-        def run(self, spec: Any) -> Any:
-            found = super().run(spec)
+        def forwarded(self, spec: Any) -> Any:
+            found = super().forwarded(spec)
             late = [500_000 if gap_ns == 9_000 else ALONE_NS for gap_ns in spec.gaps_ns]
             return replace(found, second=Received(tuple(late))) if spec.frames else found
 
@@ -216,9 +213,9 @@ def test_work_that_ends_by_itself_is_observed_and_fails_no_hunt(monkeypatch: pyt
 
 
 def test_a_lost_frame_that_came_alone_is_an_error() -> None:
-    class Deaf(RacyTestbed):
-        def run(self, spec: Any) -> Any:
-            found = super().run(spec)
+    class Deaf(RacyBench):
+        def forwarded(self, spec: Any) -> Any:
+            found = super().forwarded(spec)
             return replace(found, first=Received((None, *found.first.latencies_ns[1:])))
 
     with pytest.raises(IrqlabError, match="1 of 16 frames that came alone"):
@@ -266,13 +263,13 @@ def test_calls_are_counted_until_failures_end() -> None:
 
 
 def test_a_message_is_a_finding_with_few_pairs() -> None:
-    class Warns(RacyTestbed):
+    class Warns(RacyBench):
         """Warns if the second frame comes after 9,004 ns."""
 
-        def run(self, spec: Any) -> Any:
+        def forwarded(self, spec: Any) -> Any:
             if spec.frames and 9_004 in spec.gaps_ns and not spec.other_port:
                 raise KernelProblemError("WARNING: CPU: 0")
-            return super().run(spec)
+            return super().forwarded(spec)
 
     found = hunt.run(stand_on(Warns(lambda offered: offered)), Workload(), Options(ports="same", begin=8.0, end=10.0))
     (finding,) = found.samples[0].findings

@@ -17,13 +17,13 @@ from irqlab.hunting.pairs import Limits
 from irqlab.hunting.search import Hunted
 from irqlab.methods import hunt
 from irqlab.runner.runner import TrialRunner
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 
 TURNS = Options(what="processors")
 
 
 def runner(version: tuple[int, int] = (7, 2), **changed: Any) -> TrialRunner:
-    testbed: Any = FakeTestbed(lambda pps: pps)
+    testbed: Any = FakeBench(lambda pps: pps)
     testbed.config = replace(TestbedConfig("racy", functional=False, cpus=1), **changed)
     testbed.machine = SimpleNamespace(qemu=SimpleNamespace(version=version, version_text="QEMU 10.0"))
     return stand_on(testbed)
@@ -33,7 +33,7 @@ def test_processors_take_turns_in_a_dut_of_its_own(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(hunt.Testbed, "resolve", lambda config: ("resolved", config))
     given = runner()
     found: Any = hunt._in_turn(given, TURNS)
-    assert found.testbed == ("resolved", replace(given.testbed.config, cpus=2, in_turn=True))
+    assert found.bench == ("resolved", replace(given.bench.config, cpus=2, in_turn=True))
     assert (found.slots, found.progress) == (given.slots, given.progress)
 
 
@@ -54,7 +54,7 @@ def test_coverage_is_of_the_driver_or_said_to_be_unknown(monkeypatch: pytest.Mon
     said: list[str] = []
     given = replace(runner(), progress=said.append)
     monkeypatch.setattr(hunt, "coverage_of", lambda testbed, pcs: (testbed, pcs))
-    assert hunt._covered(given, {7}) == (given.testbed, {7})
+    assert hunt._covered(given, {7}) == (given.bench, {7})
 
     def unknown(*_: Any) -> Any:
         raise IrqlabError("no symbols")
@@ -93,7 +93,7 @@ def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPat
     assert [one.trace for one in hunt._traced(given, whole, Limits(7, 9), 3)] == [
         (), (), ("steps of", "one"), (), ("steps of", "two"), (),
     ]  # fmt: skip
-    assert asked == [(given.testbed, replay, 7, None) for replay in ("one", "fails", "two")]
+    assert asked == [(given.bench, replay, 7, None) for replay in ("one", "fails", "two")]
     assert said == [
         "tracing what the driver executes at 2 ns", "tracing what the driver executes at 3 ns", "no trace: no symbols",
         "tracing what the driver executes at 4 ns",

@@ -16,7 +16,7 @@ from irqlab.hunting.pairs import Limits
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.rpc import TesterError
 from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, Path, Received
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 
 ALONE_NS = 20_000
 LIMITS = Limits(ALONE_NS, 100_000)
@@ -30,7 +30,7 @@ CODE = ((0x1000, 0x2000),)
 
 
 @dataclass
-class Formula(FakeTestbed):
+class Formula(FakeBench):
     """Leaves a frame that comes before the instruction at `bad` until the next one comes."""
 
     bad: int = 0
@@ -45,7 +45,7 @@ class Formula(FakeTestbed):
     broken: Exception | None = None
     hunts: list[HuntTrial] = field(default_factory=list)
 
-    def run(self, spec: Any) -> Any:
+    def forwarded(self, spec: Any) -> Any:
         assert isinstance(spec, HuntTrial)
         if len(self.hunts) >= self.stopped_after:
             raise CancelledError("stopped")
@@ -97,18 +97,18 @@ CASE = Case("arrivals", "same", HuntTrial(1, 0, 0, frames=0), HuntTrial(1, 0, 0)
 
 
 def tried(most: int = 20_000, **formula: Any) -> tuple[paths.Tried, Formula]:
-    testbed = Formula(lambda offered: offered, **formula)
-    found = paths.hunt_paths(stand_on(testbed), CASE, LIMITS, most)
+    bench = Formula(lambda offered: offered, **formula)
+    found = paths.hunt_paths(stand_on(bench), CASE, LIMITS, most)
     assert found is not None
-    return found, testbed
+    return found, bench
 
 
 def test_each_place_of_each_path_is_tried_those_of_common_paths_several_times() -> None:
-    found, testbed = tried()
+    found, bench = tried()
     assert (found.paths, len(found.known), found.covered) == (2, 464, 464)
     assert found.known == set(COMMON) | set(RARE)
     times: dict[tuple[int, int], set[int]] = {}
-    for trial in testbed.hunts[1:]:
+    for trial in bench.hunts[1:]:
         assert trial.cues is not None
         for pair, point in enumerate(trial.cues.points):
             assert point is not None
@@ -125,9 +125,9 @@ def test_it_tries_no_more_than_it_may() -> None:
 
 
 def test_what_is_missed_is_seen_again_by_time() -> None:
-    found, testbed = tried(bad=0x1000 + 77)
+    found, bench = tried(bad=0x1000 + 77)
     assert {one.cued.address for one in found.missed} == {0x1000 + 77}
-    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.at_ns, finding.lead, finding.pc) == ("left", 77 * 4, 0, 0x1000 + 77)
     assert finding.replay is not None
     assert finding.instants == len(found.missed) >= paths.TIMES
@@ -140,36 +140,36 @@ def test_a_nic_that_is_deaf_from_a_pair_on_is_that_pairs_fault() -> None:
 
 
 def test_a_dut_that_dies_is_a_finding_with_few_pairs() -> None:
-    found, testbed = tried(dies_at=0x1000 + 5)
+    found, bench = tried(dies_at=0x1000 + 5)
     assert found.broken
-    finding = next(iter(paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)))
+    finding = next(iter(paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)))
     assert (finding.what, finding.instants, finding.said) == ("message", 1, "BUG: 1")
     assert (finding.at_ns, finding.lead) == (None, None), "--at cannot replay it"
 
 
 @pytest.mark.parametrize(("awake", "what"), [(False, "left"), (True, "held")])
 def test_what_is_not_seen_again_by_time_is_weighed_too(awake: bool, what: str) -> None:
-    found, testbed = tried(bad=0x1000 + 77, only_cued=True, awake=awake)
-    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    found, bench = tried(bad=0x1000 + 77, only_cued=True, awake=awake)
+    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.lead, finding.replay) == (what, None, None)
 
 
 def test_findings_are_kept_if_the_user_does_not_wait_for_the_shortest_trials() -> None:
-    found, testbed = tried(bad=0x1000 + 77)
-    testbed.stopped_after = len(testbed.hunts)
-    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    found, bench = tried(bad=0x1000 + 77)
+    bench.stopped_after = len(bench.hunts)
+    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.lead, finding.pc) == ("late", None, 0x1000 + 77)
 
 
 def test_a_dut_that_dies_before_there_are_cues_is_a_finding() -> None:
-    found, testbed = tried(broken=KernelProblemError("BUG: 1"))
-    (finding,) = paths.found_on_paths(stand_on(testbed), CASE, found, LIMITS, 4)
+    found, bench = tried(broken=KernelProblemError("BUG: 1"))
+    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.said) == ("message", "BUG: 1")
 
 
 def test_without_a_tester_that_can_nothing_is_tried() -> None:
-    testbed = Formula(lambda offered: offered, broken=TesterError("start: cues: this QEMU does not let the tester stop"))
-    assert paths.hunt_paths(stand_on(testbed), CASE, LIMITS, 1_000) is None
+    bench = Formula(lambda offered: offered, broken=TesterError("start: cues: this QEMU does not let the tester stop"))
+    assert paths.hunt_paths(stand_on(bench), CASE, LIMITS, 1_000) is None
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])

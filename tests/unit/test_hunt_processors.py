@@ -112,10 +112,10 @@ def test_each_schedule_is_tried_once_in_trials_of_250():
     assert found == []
 
 
-def test_the_progress_says_which_schedules_are_tried():
+def test_the_progress_says_how_many_schedules_there_are():
     said: list[str] = []
     hunted(dut(), said)
-    assert sorted(said) == [f"processors, schedules {part} of 599" for part in ("0 to 249", "250 to 499", "500 to 598")]
+    assert said == ["processors, 599 schedules: 3 of 3"]
 
 
 def test_schedules_next_to_each_other_that_go_wrong_are_a_finding_with_the_number_of_the_first():
@@ -185,7 +185,9 @@ def test_a_schedule_with_which_the_dut_hangs_is_found():
 def test_a_dut_that_hangs_only_after_some_schedules_has_them_in_its_finding():
     said: list[str] = []
     _, (finding,), _ = hunted(dut(hangs=lambda points: {(260,), (285,)} <= set(points)), said)
-    assert said[3:] == [f"the DUT failed in {count} pairs, looking for fewer" for count in (250, 125, 62)]
+    assert [text for text in said if "failed" in text] == [
+        f"the DUT failed in {count} pairs, looking for fewer" for count in (250, 125, 62)
+    ]
     # 250 to 499, 250 to 374, 250 to 311; neither 250 to 280 nor 281 to 311
     assert (finding.number, finding.instants, finding.lead, finding.switches) == (311, 62, 61, "0, 12")
 

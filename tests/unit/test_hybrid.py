@@ -22,7 +22,7 @@ from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.table import Table
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import hybrid
-from tests.unit.test_salah2009 import Testbed
+from tests.unit.test_salah2009 import bench
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def _no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def session(kernel: str | None = None, scheme: str | None = "napi", long: bool = False) -> FakeSession:
     config = SimpleNamespace(kernel=kernel, dut=DutConfig(ring=64))
-    return FakeSession(lambda *_, **__: Testbed(scheme=scheme), quick=True, config=config, long=long)
+    return FakeSession(lambda *_, **__: bench(scheme=scheme), quick=True, config=config, long=long)
 
 
 def test_every_kernel_has_its_cliff_and_every_scheme() -> None:

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from irqlab.errors import IrqlabError
 from irqlab.reproduce.claims import WITH_COSTS, Because
-from tools.kept import Kept, Took, claims, moved, side_by_side, with_claims, with_times
-
-BEGIN, END = "<!-- claims -->", "<!-- end of claims -->"
+from tools.kept import Kept, Took, claims, moved, not_the_papers, side_by_side, times
 
 
 def finding(claim: str, verdict: str, source: str = "section 5") -> dict[str, Any]:
@@ -83,32 +79,19 @@ def test_tables_that_come_and_go_are_told() -> None:
     assert list(moved(kept(old="x\n"), kept(new="x\n"))) == ["new.csv: new", "old.csv: gone"]
 
 
-def test_the_page_counts_the_papers_own_claims() -> None:
-    page = claims([kept(finding("a", "agrees"), finding("b", "differs"), finding("c", "met", "Aim of this project"))])
-    assert "| [some1999](#some1999) | 2 | 1 | 1 | 0 | 6.1, 6.12 |" in page
-    assert "| Aim of this project | c | met | 1 \\| 2 |" in page
-    assert "`irqlab reproduce some1999` at abc." in page
+def test_the_papers_own_claims_are_counted() -> None:
+    text = claims([kept(finding("a", "agrees"), finding("b", "differs"), finding("c", "met", "Aim of this project"))])
+    assert "| [some1999](some1999.md) | 2 | 1 | 1 | 0 | 6.1, 6.12 |" in text
 
 
 def test_an_undecided_claim_is_neither() -> None:
-    page = claims([kept(finding("a", "undecided"))])
-    assert "| [some1999](#some1999) | 1 | 0 | 0 | 1 |" in page
+    assert "| [some1999](some1999.md) | 1 | 0 | 0 | 1 |" in claims([kept(finding("a", "undecided"))])
 
 
-def test_the_claims_are_written_between_their_marks() -> None:
-    one = kept(finding("a", "agrees"))
-    page = with_claims(f"before\n{BEGIN}\nold\n{END}\nafter\n", [one])
-    assert page.startswith(f"before\n{BEGIN}\n| paper |")
-    assert page.endswith(f"|\n{END}\nafter\n")
-    assert "old" not in page
-    again = with_claims(page, [replace(one, content={**one.content, "commit": "def"})])
-    assert again == page.replace("abc", "def")
-
-
-@pytest.mark.parametrize("page", ["", BEGIN, END, END + BEGIN])
-def test_a_page_without_marks_is_refused(page: str) -> None:
-    with pytest.raises(IrqlabError, match="lacks"):
-        with_claims(page, [])
+def test_where_results_were_written_is_not_told() -> None:
+    one = kept()
+    one.content["command"] += ["--out", "build/papers/some1999"]
+    assert one.asked == "irqlab reproduce some1999"
 
 
 def test_claims_stand_beside_what_was_found_with_the_reason_for_that_verdict() -> None:
@@ -124,21 +107,25 @@ def test_claims_stand_beside_what_was_found_with_the_reason_for_that_verdict() -
 
 def test_claims_tested_again_with_costs_are_counted_once() -> None:
     again = finding("a", "differs") | {"found": f"{WITH_COSTS}3"}
-    assert "| [some1999](#some1999) | 1 | 1 | 0 |" in claims([kept(finding("a", "agrees"), again)])
+    assert "| [some1999](some1999.md) | 1 | 1 | 0 |" in claims([kept(finding("a", "agrees"), again)])
+
+
+def test_claims_tested_again_with_costs_have_that_verdict_beside_the_other() -> None:
+    found = [finding("A.", "agrees"), finding("B.", "agrees"), finding("A.", "differs") | {"found": f"{WITH_COSTS}3"}]
+    assert side_by_side(found, {}, {"A": Because("differs", "so")}).splitlines()[2:] == [
+        "| section 5 | A. | 1 \\| 2 | agrees | **differs**: so |",
+        "| section 5 | B. | 1 \\| 2 | agrees |  |",
+    ]
+
+
+def test_what_is_not_the_papers_is_told_by_itself() -> None:
+    found = [finding("A.", "agrees"), finding("B.", "missed", "Aim of this project")]
+    assert not_the_papers(found).splitlines()[2:] == ["| B. | 1 \\| 2 | **missed** |"]
 
 
 def test_times_are_told_with_a_reason_where_they_are_long() -> None:
     took = [Took("some1999", "quick", 30, 50, 2, "abc"), Took("some1999", "full", 400, 700, 2, "abc")]
-    page = with_times(
-        "before\n<!-- times -->\nold\n<!-- end of times -->\nafter\n", took, {"some1999": "long trials", "other": ""}
-    )
-    assert page.splitlines()[2:] == [
-        "| paper | look | time | CPU time | processors | measured at | why it takes long |",
-        "|---|---|---:|---:|---:|---|---|",
-        "| some1999 | quick | 30 s | 50 s | 2 | abc |  |",
-        "| some1999 | full | 6 min 40 s | 11 min 40 s | 2 | abc | long trials |",
-        "| other | quick | not measured | | | | |",
-        "| other | full | not measured | | | | |",
-        "<!-- end of times -->",
-        "after",
+    assert times(took, {"some1999": "long trials", "other": ""}).splitlines()[2:] == [
+        "| some1999 | quick | 30 s | 50 s |  |",
+        "| some1999 | full | 6 min 40 s | 11 min 40 s | long trials |",
     ]

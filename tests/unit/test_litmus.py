@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests import ROOT
 from tools import litmus
 
-ROOT = Path(__file__).parents[2]
 LITMUS = ROOT / "drivers/irqmod/litmus"
 ONLY_LOOM = "unmask_against_stop"
 

@@ -37,7 +37,7 @@ from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.samples import sample
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 PORTS = ("p0", "p1")
 
@@ -90,14 +90,14 @@ def test_what_a_virtual_port_drops_on_the_way_out_is_the_devices_loss() -> None:
 
 
 @dataclass
-class LiveFake(FakeTestbed):
+class LiveFake(FakeBench):
     """A device behind a tester that sends no more than `sends_pps`, and loses a frame in every third trial."""
 
     sends_pps: float = float("inf")
     unlucky: bool = False
 
-    def run(self, spec: ForwardingTrial) -> ForwardingResult:
-        found = super().run(spec)
+    def forwarded(self, spec: ForwardingTrial) -> ForwardingResult:
+        found = super().forwarded(spec)
         slow = spec.loads[0].rate_pps > self.sends_pps
         if self.unlucky and len(self.specs) % 3 == 0:
             found = replace(found, streams=[{**s, "lost": s["lost"] + 1, "received": s["received"] - 1} for s in found.streams])
@@ -106,9 +106,9 @@ class LiveFake(FakeTestbed):
 
 def test_a_search_says_whether_the_tester_is_the_limit() -> None:
     workload = Workload()
-    free = throughput.run(TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0))), workload)  # type: ignore[arg-type]
+    free = throughput.run(TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0))), workload)
     assert free.tester_limited is False
-    slow = throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=20_000.0)), workload)  # type: ignore[arg-type]
+    slow = throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=20_000.0)), workload)
     assert slow.tester_limited is True
     assert slow.total_throughput_pps == pytest.approx(20_000, rel=0.01)
     known = LiveFake(lambda pps: pps, ceiling=20_000.0)
@@ -116,7 +116,7 @@ def test_a_search_says_whether_the_tester_is_the_limit() -> None:
     assert capped.tester_limited is True
     assert max(spec.loads[0].rate_pps for spec in known.specs) == 20_000
     with pytest.raises(IrqlabError, match="the tester itself is too slow"):
-        throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=1.0)), workload)  # type: ignore[arg-type]
+        throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=1.0)), workload)
 
 
 def test_with_noise_most_trials_decide() -> None:
@@ -425,7 +425,7 @@ def test_what_is_kept_after_ctrl_c_is_said(capsys: pytest.CaptureFixture[str], f
 
 def test_what_the_tester_cannot_offer_is_not_a_metric() -> None:
     for ceiling, measured in ((float("inf"), True), (35_000.0, False)):
-        runner = TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0), ceiling=ceiling))  # type: ignore[arg-type]
+        runner = TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0), ceiling=ceiling))
         known = throughput.run(runner, Workload())
         found = metrics.run(runner, Workload(), known, profiled=False)
         assert (found.summary.metrics["overload_forwarded_pps"] is not None) is measured
@@ -488,6 +488,14 @@ def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:
         read_live(file, bidirectional)
 
 
+def test_what_needs_the_lab_is_refused_on_real_ports() -> None:
+    bench = LiveTestbed.__new__(LiveTestbed)
+    with pytest.raises(LiveError, match="only in the lab, not on real ports"):
+        bench.lab()
+    with pytest.raises(LiveError, match="instructions cannot be counted on real ports"):
+        TrialRunner(bench).profile(ForwardingTrial(loads=()), {})
+
+
 def test_only_a_batch_that_ends_during_a_trial_ends_the_ports() -> None:
     ended = threading.Event()
 
@@ -503,7 +511,7 @@ def test_only_a_batch_that_ends_during_a_trial_ends_the_ports() -> None:
             raise CancelledError("cancelled")
 
     testbed, begun = Waiting(), threading.Barrier(2)
-    trial = FakeTestbed(lambda pps: pps)
+    trial = FakeBench(lambda pps: pps)
     with suppress(IrqlabError), workers(1):
         raise IrqlabError("no trial")
     assert not ended.is_set()

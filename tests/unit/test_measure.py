@@ -24,15 +24,7 @@ from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import Testbed
-from tests.data.sample_documents import dut
-from tests.unit.fakes import FakeTestbed
-
-
-class NamedTestbed(FakeTestbed):
-    label = "formula"
-
-    def describe(self) -> dict[str, Any]:
-        return dut(self.driver, self.nic.model)
+from tests.unit.fakes import FakeBench
 
 
 def failing(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
@@ -42,10 +34,8 @@ def failing(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
 
 @pytest.mark.parametrize(("name", "files_under"), [("demo", "throughput"), ("compare", "throughput"), ("loss", "loss")])
 def test_what_is_cut_short_is_a_row_of_a_method(monkeypatch: pytest.MonkeyPatch, name: str, files_under: str) -> None:
-    testbed = NamedTestbed(lambda pps: pps)
-    testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
-    testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
-    monkeypatch.setattr(Testbed, "resolve", lambda _: testbed)
+    bench = FakeBench(lambda pps: pps)
+    monkeypatch.setattr(Testbed, "resolve", lambda _: bench)
     outcome: Outcome = measure([TestbedConfig("formula")], [Workload()], 1, failing, name, files_under)
     assert outcome.error is not None
     (row,) = outcome.results
@@ -54,15 +44,15 @@ def test_what_is_cut_short_is_a_row_of_a_method(monkeypatch: pytest.MonkeyPatch,
 
 
 @dataclass
-class FragileTestbed(NamedTestbed):
+class FragileBench(FakeBench):
     """Breaks in the trials that `breaks` names."""
 
     breaks: Callable[[ForwardingTrial], bool] = lambda _: False
 
-    def run(self, spec: ForwardingTrial) -> ForwardingResult:
+    def forwarded(self, spec: ForwardingTrial) -> ForwardingResult:
         if self.breaks(spec):
             raise IrqlabError("the DUT is gone")
-        return super().run(spec)
+        return super().forwarded(spec)
 
 
 def of_loss(spec: ForwardingTrial) -> bool:
@@ -77,10 +67,8 @@ def of_latency(spec: ForwardingTrial) -> bool:
 def test_what_was_measured_of_a_method_that_is_cut_short_is_shown_and_marked(
     monkeypatch: pytest.MonkeyPatch, method: Any, breaks: Callable[[ForwardingTrial], bool], samples: int
 ) -> None:
-    testbed = FragileTestbed(lambda pps: min(pps, 50_000.0), breaks=breaks)
-    testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
-    testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
-    monkeypatch.setattr(Testbed, "resolve", lambda _: testbed)
+    bench = FragileBench(lambda pps: min(pps, 50_000.0), breaks=breaks)
+    monkeypatch.setattr(Testbed, "resolve", lambda _: bench)
     name = method.METHOD.name
     outcome = measure([TestbedConfig("formula")], [Workload()], 1, lambda r, w: [method.run(r, w)], name, name)
     (result,) = outcome.results
@@ -104,24 +92,22 @@ def rowing(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
 def test_a_row_names_its_dut_if_there_are_several(
     monkeypatch: pytest.MonkeyPatch, count: int, expected: list[int | None]
 ) -> None:
-    testbed = NamedTestbed(lambda pps: pps)
-    testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
-    testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
-    monkeypatch.setattr(Testbed, "resolve", lambda _: testbed)
+    bench = FakeBench(lambda pps: pps)
+    monkeypatch.setattr(Testbed, "resolve", lambda _: bench)
     outcome = measure([TestbedConfig("formula")] * count, [Workload()], 1, rowing, "burst", "burst")
     assert [row.dut for row in outcome.results] == expected
     assert all(("dut" in row.to_json()) == (count > 1) for row in outcome.results)
 
 
-class UnpreparedTestbed(NamedTestbed):
-    """A testbed that cannot be prepared: its driver kills the DUT."""
+class UnpreparedBench(FakeBench):
+    """A bench that cannot be prepared: its driver kills the DUT."""
 
     def describe(self) -> dict[str, Any]:
         raise DutError("insmod: the DUT went away")
 
 
-class StartingTestbed(NamedTestbed):
-    """A testbed that starts a machine, but for the files that it needs."""
+class StartingBench(FakeBench):
+    """A bench that starts a machine, but for the files that it needs."""
 
     def describe(self) -> dict[str, Any]:
         missing = Path("/nonexistent/tester.so")
@@ -134,10 +120,8 @@ class StartingTestbed(NamedTestbed):
 
 
 def test_after_a_driver_that_kills_the_dut_others_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind, error in ((UnpreparedTestbed, "formula: insmod: the DUT went away"), (StartingTestbed, "None")):
-        testbed = kind(lambda pps: pps)
-        testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
-        testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
-        monkeypatch.setattr(Testbed, "resolve", lambda _, testbed=testbed: testbed)
+    for kind, error in ((UnpreparedBench, "formula: insmod: the DUT went away"), (StartingBench, "None")):
+        bench = kind(lambda pps: pps)
+        monkeypatch.setattr(Testbed, "resolve", lambda _, bench=bench: bench)
         outcome = measure([TestbedConfig("formula")], [Workload()], 1, rowing, "burst", "burst")
         assert str(outcome.error) == error

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,30 +31,24 @@ from irqlab.trials.iperf import FOUR, IperfResult, IperfTrial
 from irqlab.trials.peers import Account, RoundTrips
 from irqlab.trials.rrul import Flow, ProbeLatency, RrulResult, RrulTrial
 from tests.unit.fake_dut import FakeDut
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 from tests.unit.test_application import CAPACITY_PPS, formula
 from tests.unit.test_profile import KALLSYMS, MODULES
 
 WORKLOAD = Workload(size=128, duration_ns=100_000_000, warmup_ns=7_000_000, seed=3)
 
 
-class Bed(FakeTestbed):
+class Bed(FakeBench):
     """Applications on a DUT that is a formula, with a driver of ours or of others."""
 
     def __init__(self, ours: bool = True, rx: str | None = None) -> None:
-        super().__init__(lambda pps: pps)
-        self.ours = ours
-        self.config = TestbedConfig("d", dut=DutConfig(schemes=Schemes(rx=rx)))
+        config = TestbedConfig("d", dut=DutConfig(schemes=Schemes(rx=rx)))
+        names = {"rx_scheme": "de" if ours else None, "tx_scheme": None, "variant": None}
+        super().__init__(lambda pps: pps, label="the driver", config=config, names=names)
         self.modules = [SimpleNamespace(name="8139cp")]
-        self.label = "the driver"
-        self.asked: list[Any] = []
 
-    def scheme_names(self) -> dict[str, str | None]:
-        return {"rx_scheme": "de" if self.ours else None, "tx_scheme": None, "variant": None}
-
-    def run(self, spec: Any) -> Any:
-        self.asked.append(spec)
-        return formula(spec) if isinstance(spec, ApplicationTrial) else super().run(spec)
+    def forwarded(self, spec: Any) -> Any:
+        return formula(spec) if isinstance(spec, ApplicationTrial) else super().forwarded(spec)
 
 
 # Applications.
@@ -72,9 +66,9 @@ def test_loads_are_given_or_shares_of_the_cliff() -> None:
     bed = Bed()
     (found,) = application.METHOD.run(stand_on(bed), WORKLOAD, application.Options(rate="1000,3000"))  # type: ignore[misc]
     # Trials run side by side: they may be asked for in any order.
-    asked = sorted((one.echo, one.load.rate_pps) for one in bed.asked)
+    asked = sorted((one.echo, one.load.rate_pps) for one in bed.specs)
     assert asked == [(False, 1000), (False, 3000), (True, 1000), (True, 3000)]
-    assert {(one.load.size, one.duration_ns, one.warmup_ns, one.seed) for one in bed.asked} == {(128, 100_000_000, 7_000_000, 3)}
+    assert {(one.load.size, one.duration_ns, one.warmup_ns, one.seed) for one in bed.specs} == {(128, 100_000_000, 7_000_000, 3)}
     assert [one.echo_offered_pps for one in found.samples] == [1000, 3000]
     assert (found.method, found.summary.best_application_pps) == ("application", 3000)
     bed = Bed()
@@ -83,7 +77,7 @@ def test_loads_are_given_or_shares_of_the_cliff() -> None:
     first, second = (one.offered_pps for one in found.samples)
     assert second == 4 * first
     assert first == pytest.approx(0.5 * 0.99 * CAPACITY_PPS, rel=0.01)
-    assert not any(one.echo for one in bed.asked)
+    assert not any(one.echo for one in bed.specs)
     assert found.samples[0].echo_offered_pps is None
     assert application.Options().shares() == application.SHARES
     assert application.Options().rates() is None
@@ -128,7 +122,7 @@ def profiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         assert lines is None
         asked.append((spec, where))
         nodes = LOADED if not isinstance(spec, ApplicationTrial) or spec.load.rate_pps > 1 else SILENT
-        return runner.testbed.run(spec), {**ASKED, "nodes": nodes, "instructions": sum(n[3] for n in nodes), "lost": 3}
+        return runner.bench.run(spec), {**ASKED, "nodes": nodes, "instructions": sum(n[3] for n in nodes), "lost": 3}
 
     monkeypatch.setattr(TrialRunner, "profile", answer)
     monkeypatch.setattr(cliff, "symbols", lambda _: known)
@@ -165,7 +159,7 @@ def test_a_cliff_is_determined_both_ways(profiled) -> None:
     bed = Bed()
     (found,) = cliff.METHOD.run(stand_on(bed), WORKLOAD, None)  # type: ignore[misc]
     summary = found.summary
-    assert {spec.tuning.schemes.rx for spec in bed.asked} == {"de"}
+    assert {spec.tuning.schemes.rx for spec in bed.specs} == {"de"}
     assert (found.method, found.rx_scheme, summary.chosen) == ("cliff", "de", "cpu")
     assert summary.cliff_pps == summary.signs_pps["cpu"] == pytest.approx(0.99 * CAPACITY_PPS, rel=0.01)
     assert summary.profiled_pps == summary.cliff_pps / 2 == profiled[0][0].load.rate_pps
@@ -185,20 +179,19 @@ def test_budgets_are_tried_at_a_load_for_each_goal(monkeypatch, ours, weights) -
     bed = Bed(ours)
 
     def run(self: Bed, spec: Any) -> Any:
-        self.asked.append(spec)
         returned = 123.0 if spec.kind == "forward" else 1.0
         return replace(formula(spec), latency={"p99_ns": 7} if spec.echo else None, returned_pps=returned)
 
-    monkeypatch.setattr(Bed, "run", run)
+    monkeypatch.setattr(Bed, "forwarded", run)
     found = budget.sweep(stand_on(bed), WORKLOAD, 10_000.0, 6_000.0)
     assert [one.budget for one in found] == list(budget.BUDGETS)
     assert {(one.application_pps, one.p99_ns, one.forwarded_pps) for one in found} == {(20_000.0, 7, 123.0)}
-    assert sorted((one.load.rate_pps, one.kind, one.echo) for one in bed.asked[:3]) == [
+    assert sorted((one.load.rate_pps, one.kind, one.echo) for one in bed.specs[:3]) == [
         (3_000.0, "udp", True), (20_000.0, "udp", False), (40_000.0, "forward", False),
     ]  # fmt: skip
-    assert [bed.asked[n].tuning.schemes.weight for n in range(0, 24, 3)] == weights
-    assert [bed.asked[n].tuning.budget for n in range(0, 24, 3)] == list(budget.BUDGETS)
-    monkeypatch.setattr(Bed, "run", lambda self, spec: formula(spec))
+    assert [bed.specs[n].tuning.schemes.weight for n in range(0, 24, 3)] == weights
+    assert [bed.specs[n].tuning.budget for n in range(0, 24, 3)] == list(budget.BUDGETS)
+    monkeypatch.setattr(Bed, "forwarded", lambda self, spec: formula(spec))
     assert budget.sweep(stand_on(bed), WORKLOAD, 1.0, 1.0, budgets=(5,)) == [budget.Sample(5, 2.0, 0, 0.0)]
 
 
@@ -207,10 +200,10 @@ def test_the_best_budget_is_recommended_with_both_cliffs() -> None:
     (found,) = budget.METHOD.run(stand_on(bed), WORKLOAD, budget.Options("latency"))  # type: ignore[misc]
     assert (found.method, found.summary.goal, found.summary.budget) == ("budget", "latency", 300)
     assert found.summary.cliff_pps == found.summary.echo_cliff_pps == pytest.approx(0.99 * CAPACITY_PPS, rel=0.01)
-    searched = [spec for spec in bed.asked if spec.tuning.budget is None]
+    searched = [spec for spec in bed.specs if spec.tuning.budget is None]
     assert {spec.tuning.schemes.rx for spec in searched} == {"napi"}
     assert {spec.echo for spec in searched} == {True, False}
-    assert {spec.load.rate_pps for spec in bed.asked if spec.kind == "forward"} == {4 * found.summary.cliff_pps}
+    assert {spec.load.rate_pps for spec in bed.specs if spec.kind == "forward"} == {4 * found.summary.cliff_pps}
     with pytest.raises(IrqlabError, match=r"--goal speed: allowed are application, latency, forwarding$"):
         budget.Options("speed")
 
@@ -247,7 +240,7 @@ def test_a_profile_is_of_a_share_of_the_throughput(profiled) -> None:
 def test_a_profile_s_rate_may_be_given(profiled) -> None:
     bed = Bed()
     (found,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(rate=5_000.0))  # type: ignore[misc]
-    assert (found.summary.load, found.summary.rate_pps, len(bed.asked)) == (None, 5_000.0, 1)
+    assert (found.summary.load, found.summary.rate_pps, len(bed.specs)) == (None, 5_000.0, 1)
     assert found.total_throughput_pps is None
 
 
@@ -270,7 +263,7 @@ def iperf_result(spec: IperfTrial, per_byte: float | None = 2.0) -> IperfResult:
 
 
 def test_an_iperf3_test_is_profiled_per_full_frame(profiled, monkeypatch) -> None:
-    monkeypatch.setattr(Bed, "run", lambda _, spec: iperf_result(spec))
+    monkeypatch.setattr(Bed, "forwarded", lambda _, spec: iperf_result(spec))
     (found,) = profile.METHOD.run(stand_on(Bed()), WORKLOAD, profile.Options(iperf="tcp-rx"))  # type: ignore[misc]
     ((spec, where),) = profiled
     assert (spec, where["idle"]) == (IperfTrial(dut_sends=False, seconds=1), [0xFFFFFFFF81003C00])
@@ -279,7 +272,7 @@ def test_an_iperf3_test_is_profiled_per_full_frame(profiled, monkeypatch) -> Non
     assert summary.iperf == iperf.sample_of(iperf_result(spec))
     assert (summary.residual, summary.instructions) == (29_200 - 14_500_000, 14_500_000)
     assert found.method == "profile"
-    monkeypatch.setattr(Bed, "run", lambda _, spec: iperf_result(spec, None))
+    monkeypatch.setattr(Bed, "forwarded", lambda _, spec: iperf_result(spec, None))
     with pytest.raises(IrqlabError, match=r"the driver: no payload arrived in the window of TCP Rx; choose a higher --mips"):
         profile.METHOD.run(stand_on(Bed()), WORKLOAD, profile.Options(iperf="tcp-rx"))  # type: ignore[misc]
 
@@ -299,13 +292,13 @@ def test_lines_of_memory_are_asked_for_and_kept(profiled, monkeypatch) -> None:
         assert lines == "lines, please"
         nodes = [*LOADED, (-1, 0xFFFFFFFFC0000000, "softirq", 4_000, 1)]
         io = [(4, "mmio", 0x1008, 3, 5), (4, "port", 0, 7, 11), (2, "port", 0, 13, 17)]
-        return runner.testbed.run(spec), {"nodes": nodes, "io": io, "instructions": 14_504_000, "lost": 3, "lines": found}
+        return runner.bench.run(spec), {"nodes": nodes, "io": io, "instructions": 14_504_000, "lost": 3, "lines": found}
 
     regions = devices.Devices([devices.Region(0x1000, 0x1FFF, "eth0")])
     monkeypatch.setattr(devices.Devices, "of", lambda testbed: regions if testbed is bed else None)
     monkeypatch.setattr(TrialRunner, "profile", answer)
     (forwarding,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(rate=5_000.0, memory=True))  # type: ignore[misc]
-    monkeypatch.setattr(Bed, "run", lambda _, spec: iperf_result(spec))
+    monkeypatch.setattr(Bed, "forwarded", lambda _, spec: iperf_result(spec))
     (receiving,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(iperf="tcp-rx", memory=True))  # type: ignore[misc]
     assert asked == [(bed, known)] * 2
     for row in (forwarding, receiving):
@@ -343,12 +336,12 @@ def test_symbols_are_read_once(tmp_path, monkeypatch) -> None:
 
 
 def test_iperf3_tests_are_run_in_their_order(monkeypatch) -> None:
-    monkeypatch.setattr(Bed, "run", lambda self, spec: self.asked.append(spec) or iperf_result(spec))
+    monkeypatch.setattr(Bed, "forwarded", lambda _, spec: iperf_result(spec))
     bed, said = Bed(), []
-    runner = TrialRunner(bed, progress=said.append)  # type: ignore[arg-type]
+    runner = TrialRunner(bed, progress=said.append)
     (found,) = iperf.METHOD.run(runner, WORKLOAD, iperf.Options(four=True, duration=3))  # type: ignore[misc]
-    assert bed.asked == [replace(one, seconds=3) for one in FOUR]
-    assert found.samples == [iperf.sample_of(iperf_result(one)) for one in bed.asked]
+    assert bed.specs == [replace(one, seconds=3) for one in FOUR]
+    assert found.samples == [iperf.sample_of(iperf_result(one)) for one in bed.specs]
     assert (found.method, found.summary) == ("iperf", iperf.NoSummary())
     assert said[0] == "TCP Rx: 0.0 Mbit/s, 25% idle"
 
@@ -385,7 +378,6 @@ def test_rrul_s_samples_are_flows_then_probes(monkeypatch, tmp_path) -> None:
     wanted = RrulTrial("rrul_be", flows=2, seconds=3, idle_s=4, interval_ns=200_000_000, window_bytes=5000)
 
     def run(bed: Any, spec: Any) -> RrulResult:
-        bed.asked.append(spec)
         return RrulResult(
             spec=spec, flows=(Flow("up", 0, "BE", 5.0, None, [1]), Flow("down", 0, "BE", 6.0, 1, [2])),
             probes={"icmp": [(1, 2, 0)], "udp_be1": [(3, None, None)]}, began_ns=7, up_bps=8e6, down_bps=9e6,
@@ -395,12 +387,12 @@ def test_rrul_s_samples_are_flows_then_probes(monkeypatch, tmp_path) -> None:
             instructions=11, idle_ratio=0.5, counted_ns=12, cpu_ticks={}, interrupts={}, kernel_log=[],
         )  # fmt: skip
 
-    monkeypatch.setattr(Bed, "run", run)
+    monkeypatch.setattr(Bed, "forwarded", run)
     bed, said = Bed(), []
-    runner = TrialRunner(bed, progress=said.append)  # type: ignore[arg-type]
+    runner = TrialRunner(bed, progress=said.append)
     options = rrul.Options(test="rrul_be", flows=2, duration=3, idle=4, interval=200, window=5000)
     (found,) = rrul.METHOD.run(runner, WORKLOAD, options)  # type: ignore[misc]
-    assert bed.asked == [wanted]
+    assert bed.specs == [wanted]
     assert [(s.flow, s.number, s.bps, s.retransmits, s.series) for s in found.samples[:2]] == [
         ("up", 0, 5.0, None, [1]), ("down", 0, 6.0, 1, [2]),
     ]  # fmt: skip
@@ -427,11 +419,10 @@ class Costing(Bed):
         super().__init__()
         self.config = config
 
-    def run(self, spec: Any) -> Any:
-        self.asked.append(spec)
+    def forwarded(self, spec: Any) -> Any:
         size, costs = spec.loads[0].size, spec.costs or Costs()
         top_pps = 1e9 / (20_000 + costs.irq + 2 * size * costs.byte) / (2 if spec.bidirectional else 1)
-        found = FakeTestbed(lambda pps: min(pps, top_pps)).run(spec)
+        found = FakeBench(lambda pps: min(pps, top_pps)).forwarded(spec)
         frames = found.frames_forwarded
         return replace(found, cost_events={"irq": frames, "byte": 2 * size * frames} if spec.count_events else None)
 
@@ -466,7 +457,7 @@ def test_a_variant_s_testbed_is_made_once_and_has_the_cost_model(board) -> None:
 
 def test_a_cell_without_costs_counts_its_events_in_a_trial_of_its_own(board) -> None:
     (found,) = board.of().measure([Cell("NAPI", 64)], Costs())
-    asked = board.made["NAPI"].asked
+    asked = board.made["NAPI"].specs
     assert (found.cell, found.costs) == (Cell("NAPI", 64), Costs())
     assert found.throughput_pps == pytest.approx(50_000, rel=0.004)
     assert found.events == {"irq": 1.0, "byte": 128.0}
@@ -485,7 +476,7 @@ def test_a_cell_with_costs_counts_on_the_way(board) -> None:
     both = [Cell("NAPI", 64), Cell("NAPI", 128)]
     found = one.measure(both, costs, {both[0]: 39_000.0})
     assert [m.cell for m in found] == both
-    asked = board.made["NAPI"].asked
+    asked = board.made["NAPI"].specs
     assert {(spec.count_events, spec.costs) for spec in asked} == {(True, costs)}
     assert found[0].throughput_pps == pytest.approx(40_000, rel=0.01), "both directions together"
     mine = [spec.loads[0].rate_pps for spec in asked if spec.loads[0].size == 64]
@@ -506,7 +497,7 @@ def test_costs_are_found_that_explain_a_board(board) -> None:
     assert found.charged.predicted_error is None
     assert set(found.worth) == {"irq", "byte"}
     assert 1 <= found.rounds <= calibration.ROUNDS
-    charged = {str(spec.costs) for spec in board.made["NAPI"].asked if spec.costs}
+    charged = {str(spec.costs) for spec in board.made["NAPI"].specs if spec.costs}
     assert len(charged) == found.rounds
     assert str(found.fit.costs) in charged
     stated = found.to_json()
@@ -564,7 +555,7 @@ def test_a_cell_of_a_matrix_is_the_search_then_the_metrics() -> None:
 def test_drivers_of_a_matrix_have_the_schemes_they_can(monkeypatch) -> None:
     common = TestbedConfig("x", dut=DutConfig(ring=64))
 
-    @matrix.dataclass(frozen=True)
+    @dataclass(frozen=True)
     class Resolved:
         config: TestbedConfig
         has_schemes: bool

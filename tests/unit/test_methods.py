@@ -12,15 +12,15 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingTrial
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 
 
-def plateau(top: float) -> FakeTestbed:
-    return FakeTestbed(lambda offered: min(offered, top))
+def plateau(top: float) -> FakeBench:
+    return FakeBench(lambda offered: min(offered, top))
 
 
-def livelock(top: float) -> FakeTestbed:
-    return FakeTestbed(lambda offered: min(offered, max(0.0, 1.5 * top - offered / 2)))
+def livelock(top: float) -> FakeBench:
+    return FakeBench(lambda offered: min(offered, max(0.0, 1.5 * top - offered / 2)))
 
 
 @pytest.mark.parametrize("top", [537.0, 12_345.0, 54_321.0, 148_000.0])
@@ -88,7 +88,7 @@ def test_loss_tolerance_raises_the_throughput() -> None:
 
 def test_a_dut_that_forwards_nothing_is_an_error() -> None:
     with pytest.raises(IrqlabError, match="loses frames even at"):
-        throughput.run(stand_on(FakeTestbed(lambda _: 0.0)), Workload())
+        throughput.run(stand_on(FakeBench(lambda _: 0.0)), Workload())
 
 
 def test_loss_curve_of_a_plateau_and_of_a_livelock() -> None:
@@ -128,15 +128,15 @@ def test_recovery_counts_from_the_reduction() -> None:
     assert [p.overload for p in found.samples] == [1.1, 4.0]
     assert all(p.recovery_ns == 0 and p.lost_after_reduction == 0 for p in found.samples)
     assert [p.reduced_pps for p in found.samples] == [pytest.approx(25_000, rel=0.003)] * 2
-    bad = FakeTestbed(lambda offered: offered if 45_000 < offered < 50_000 else 0.0)
+    bad = FakeBench(lambda offered: offered if 45_000 < offered < 50_000 else 0.0)
     known = throughput.run(stand_on(plateau(50_000)), Workload())
     assert all(p.recovery_ns == 5_000 for p in recovery.run(stand_on(bad), Workload(), known).samples)
 
 
 def test_a_burst_is_sent_at_the_wires_rate_and_doubled_then_bisected() -> None:
-    testbed = FakeTestbed(lambda pps: pps, burst_frames=100)
+    testbed = FakeBench(lambda pps: pps, burst_frames=100)
     workload, said = Workload(size=128, bidirectional=True, seed=7, costs=Costs(irq=1)), []
-    runner = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
+    runner = TrialRunner(testbed, progress=said.append)
     found = burst.run(runner, workload)
     assert [spec.loads[0].count for spec in testbed.specs] == [16, 32, 64, 128, 96, 112, 104, 100, 102, 101]
     wire = runner.wire_pps(workload)

@@ -14,8 +14,15 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.present import series
 from irqlab.reproduce.mogul1997 import causes, configurations, findings, measure, published, report
-from irqlab.reproduce.mogul1997.configurations import NO_FEEDBACK, NO_QUOTA, UNMODIFIED, quota_name
-from irqlab.reproduce.mogul1997.trials import PLAN, QUICK_PLAN, spec_of
+from irqlab.reproduce.mogul1997.configurations import (
+    NO_FEEDBACK,
+    NO_QUOTA,
+    PLAN,
+    QUICK_PLAN,
+    UNMODIFIED,
+    quota_name,
+    spec_of,
+)
 from irqlab.results.document import MethodResult
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from tests.unit.fake_session import FakeSession

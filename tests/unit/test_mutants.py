@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tools import mutants_rust as mutants
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_its_tree_is_a_whole_workspace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

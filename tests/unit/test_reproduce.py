@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -39,11 +38,12 @@ from irqlab.reproduce.table import Table, tables_of
 from irqlab.results.document import MethodResult
 from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests import ROOT
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 from tests.unit.paper_tables import PAPER_US, cell, spanos, throughput_table
 
-FUNCTIONS = (Path(__file__).parents[1] / "data" / "spanos2008_functions.txt").read_text().splitlines()[1:]
+FUNCTIONS = (ROOT / "tests/data/spanos2008_functions.txt").read_text().splitlines()[1:]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def test_what_the_paper_s_tx_off_lacks_is_what_the_driver_can_leave_out() -> Non
 
 
 def test_long_trials_are_at_the_throughput_of_short_ones() -> None:
-    testbed = FakeTestbed(lambda pps: min(pps, 20_000.0))
+    testbed = FakeBench(lambda pps: min(pps, 20_000.0))
     session: Any = FakeSession(lambda *_, **__: testbed)
     summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
     found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
@@ -157,7 +157,7 @@ def test_long_trials_are_at_the_throughput_of_short_ones() -> None:
 
 
 def test_a_burst_shows_whether_there_are_two_states() -> None:
-    testbed = FakeTestbed(lambda pps: min(pps, 20_000.0))
+    testbed = FakeBench(lambda pps: min(pps, 20_000.0))
     session: Any = FakeSession(lambda *_, **__: testbed)
     summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
     found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
@@ -336,9 +336,9 @@ LIMIT_PPS = {variant: 20_000.0 + 5_000.0 * number for number, variant in enumera
 """What each variant forwards in one direction."""
 
 
-def _testbed(schemes: Schemes, **_: Any) -> FakeTestbed:
+def _testbed(schemes: Schemes, **_: Any) -> FakeBench:
     limit = LIMIT_PPS[schemes.variant or ""]
-    return FakeTestbed(lambda pps: limit if pps > limit else pps, lambda pps: pps > limit)
+    return FakeBench(lambda pps: limit if pps > limit else pps, lambda pps: pps > limit)
 
 
 def test_throughput_is_searched_with_and_without_the_wire_and_stands_beside_the_papers() -> None:
@@ -369,9 +369,9 @@ def test_throughput_is_searched_with_and_without_the_wire_and_stands_beside_the_
 def test_schemes_of_today_are_searched_as_the_variants_are() -> None:
     limits = {("napi", "poll"): 30_000.0, ("dim", "off"): 40_000.0, ("dim", "poll"): 50_000.0}
 
-    def testbed(schemes: Schemes, **_: Any) -> FakeTestbed:
+    def testbed(schemes: Schemes, **_: Any) -> FakeBench:
         limit = LIMIT_PPS[schemes.variant] if schemes.variant else limits[schemes.rx or "", schemes.tx or ""]
-        return FakeTestbed(lambda pps: limit if pps > limit else pps, lambda pps: pps > limit)
+        return FakeBench(lambda pps: limit if pps > limit else pps, lambda pps: pps > limit)
 
     session = FakeSession(testbed, quick=True)
     first = throughput.table1(throughput.search(Run(session), (64, 1518)))  # type: ignore[arg-type]
@@ -399,7 +399,7 @@ def _collapsing(pps: float) -> float:
 
 
 def test_curves_reach_from_the_throughput_to_the_wire_and_their_collapse_is_bisected() -> None:
-    session = FakeSession(lambda *_, **__: FakeTestbed(_collapsing, lambda pps: pps > 18_500), quick=True)
+    session = FakeSession(lambda *_, **__: FakeBench(_collapsing, lambda pps: pps > 18_500), quick=True)
     run = Run(session)  # type: ignore[arg-type]
     searched = throughput.search(run, (64,))
     session.results.clear()
@@ -431,7 +431,7 @@ def test_curves_reach_from_the_throughput_to_the_wire_and_their_collapse_is_bise
 
 
 def test_only_64_byte_frames_are_held_against_the_papers_collapse() -> None:
-    session = FakeSession(lambda *_, **__: FakeTestbed(_collapsing, lambda pps: pps > 18_500))
+    session = FakeSession(lambda *_, **__: FakeBench(_collapsing, lambda pps: pps > 18_500))
     result = throughput.search(Run(session), (64,)).wire[64, "ORIGINAL"]  # type: ignore[arg-type]
     curve = curves.Curve(replace(result, trials=result.trials[:1]), curves.Collapse(None, 1.0, 37_000.0))
     (row,) = curves.livelock({(256, "ORIGINAL"): curve})
@@ -439,7 +439,7 @@ def test_only_64_byte_frames_are_held_against_the_papers_collapse() -> None:
 
 
 def _counting(spec: ForwardingTrial) -> ForwardingResult:
-    made = FakeTestbed(lambda pps: pps, burst_frames=900).run(spec)
+    made: ForwardingResult = FakeBench(lambda pps: pps, burst_frames=900).forwarded(spec)
     counters = Counters(
         interfaces={"eth0": {"rx_packets": 950}, "eth1": {"rx_packets": 960}},
         driver={"eth0": {"rx_interrupts": 7}, "eth1": {"rx_interrupts": 9, "tx_interrupts": 0}},
@@ -447,8 +447,8 @@ def _counting(spec: ForwardingTrial) -> ForwardingResult:
     return replace(made, counters=counters, idle_ns=spec.duration_ns // 4)
 
 
-class _Counting(FakeTestbed):
-    def run(self, spec: ForwardingTrial) -> ForwardingResult:
+class _Counting(FakeBench):
+    def forwarded(self, spec: ForwardingTrial) -> ForwardingResult:
         return _counting(spec)
 
 
@@ -476,7 +476,7 @@ def _profiled(frames: int = 100) -> MethodResult:
     """50 instructions a frame into and out of interrupts, 100 in RX, 40 in COPY, 200 in IP, 10 in the rest."""
     names = ("asm_common_interrupt", "irq_exit_rcu", "netif_rx", "memcpy", "ip_rcv", "do_idle")
     stacks: list[Any] = [[-1, n, count * frames, 1] for n, count in enumerate((30, 20, 100, 40, 200, 10))]
-    trial = FakeTestbed(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000))
+    trial = FakeBench(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000))
     summary = profile.Summary(
         load=None, rate_pps=1e3, frames=frames, per="forwarded", instructions=400 * frames, residual=0, stacks_lost=0,
         interrupts=0, softirqs=0, by_owner={}, by_context={"hardirq": 100 * frames}, stacks=stacks,

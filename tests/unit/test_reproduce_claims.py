@@ -6,18 +6,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irqlab.reproduce import PAPERS, find
-from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of
+from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of, judged
 from irqlab.reproduce.spanos2008 import because, differences
 from irqlab.reproduce.spanos2008.findings import HARDWARE_CLAIMS
+from tests import ROOT
 from tests.unit.paper_tables import MADE_UP, spanos
 
-ROOT = Path(__file__).resolve().parents[2]
 EVERY = [
     (paper, claim)
     for paper in PAPERS
@@ -33,7 +32,7 @@ def _id(value: object) -> str:
 
 
 @pytest.mark.parametrize(("paper", "claim"), EVERY, ids=_id)
-def test_a_claim_holds_or_does_not_and_says_so_in_other_figures(paper: str, claim: Claim[Any, Any]) -> None:
+def test_a_claim_holds_or_does_not_and_says_so_in_other_figures(paper: str, claim: Claim[Any]) -> None:
     yes, no = (claim.test(MADE_UP[paper](agrees)) for agrees in (True, False))
     assert yes is not None
     assert no is not None
@@ -43,7 +42,7 @@ def test_a_claim_holds_or_does_not_and_says_so_in_other_figures(paper: str, clai
 
 
 @pytest.mark.parametrize(("paper", "claim"), EVERY, ids=_id)
-def test_a_claim_is_made_of_sentences(paper: str, claim: Claim[Any, Any]) -> None:
+def test_a_claim_is_made_of_sentences(paper: str, claim: Claim[Any]) -> None:
     assert claim.text[0].isupper() or claim.text[0] == "("
     assert claim.text.endswith(".")
     for agrees in (True, False):
@@ -69,7 +68,7 @@ def test_a_reason_is_for_a_claim_of_the_papers(paper: str, begin: str, reason: B
 
 @pytest.mark.parametrize("paper", [name for name in PAPERS if find(name).because])
 def test_a_link_of_a_reason_is_to_a_heading_of_the_document(paper: str) -> None:
-    text = (ROOT / "docs" / f"{paper}.md").read_text()
+    text = (ROOT / "docs/papers" / f"{paper}.md").read_text()
     headings = {
         re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in re.findall(r"^#+ .*", text, re.M)
     }
@@ -96,8 +95,8 @@ def test_a_finding_says_whose_claim_it_is() -> None:
 
 
 def test_claims_of_which_the_tables_say_nothing_are_left_out() -> None:
-    tells = Claim[int, int]("s", "Tells.", lambda n: n, lambda n: n > 1, lambda n: f"{n}.", lambda n: f"not {n}.")
-    silent = Claim[int, int]("s", "Silent.", lambda _: None, lambda n: n > 1, str, str)
+    tells = Claim[int]("s", "Tells.", judged(lambda n: n, lambda n: n > 1, lambda n: f"{n}.", lambda n: f"not {n}."))
+    silent = Claim[int]("s", "Silent.", judged(lambda _: None, lambda n: n > 1, str))
     assert [finding.found for finding in findings_of((silent, tells), 2)] == ["2."]
     assert [finding.found for finding in findings_of((tells,), 1)] == ["not 1."]
 

@@ -15,7 +15,7 @@ from irqlab.config.ensemble import Ensemble
 from irqlab.config.testbed import TestbedConfig
 from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import document, find, members, page
-from irqlab.reproduce.claims import Claim, Finding, findings_of
+from irqlab.reproduce.claims import Claim, Finding, findings_of, judged
 from irqlab.reproduce.document import Reproduction
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
@@ -88,7 +88,7 @@ def claims(tables: Tables) -> list[Finding]:
     """Whether the second row's figure is below 2, and whether the first one's is."""
     text = "is below 2."
     return findings_of(
-        [Claim("Table 1", f"{n} {text}", lambda t, n=n: t.first.rows[n].b_us, lambda us: us < 2, str, str) for n in (1, 0)],
+        [Claim("Table 1", f"{n} {text}", judged(lambda t, n=n: t.first.rows[n].b_us, lambda us: us < 2, str)) for n in (1, 0)],
         tables,
     )
 

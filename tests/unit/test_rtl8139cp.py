@@ -35,7 +35,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import LATENCY, FakeTestbed, stand_on
+from tests.unit.fakes import LATENCY, FakeBench, stand_on
 from tests.unit.paper_tables import ablation_row, capability_row, chip_rows, profile_rows, receive_row, rtl8139cp
 
 
@@ -73,7 +73,7 @@ def test_configurations_differ_in_receiving_alone() -> None:
 
 
 def _trial(received: int = 500, sent: int = 1000, mean_ns: float = 2e6, count: int = 1) -> ForwardingResult:
-    made = FakeTestbed(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000, warmup_ns=25_000_000))
+    made = FakeBench(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000, warmup_ns=25_000_000))
     latency = {**LATENCY, "count": count, "mean_ns": mean_ns, "p50_ns": 1500, "p99_ns": 2500, "max_ns": 3500}
     stream = {
         **made.streams[0],
@@ -99,7 +99,7 @@ def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:
 def _counted(monkeypatch: pytest.MonkeyPatch, result: MethodResult, rate_pps: float | None = None) -> tuple[Counted, float]:
     asked = {}
 
-    stand, workload = stand_on(FakeTestbed(lambda pps: pps)), Workload(size=64)
+    stand, workload = stand_on(FakeBench(lambda pps: pps)), Workload(size=64)
 
     def run(runner: Any, offered: Workload, rate_pps: float) -> MethodResult:
         assert (runner, offered) == (stand, workload)
@@ -209,7 +209,7 @@ def test_a_measure_earns_what_all_forward_more_than_without_it() -> None:
 def test_a_search_of_a_slow_timer_waits_for_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = []
     monkeypatch.setattr(measure.throughput, "run", lambda runner, workload: specs.append(runner.spec(workload, 1.0)))
-    session = FakeSession(lambda *_, **__: FakeTestbed(lambda pps: pps))
+    session = FakeSession(lambda *_, **__: FakeBench(lambda pps: pps))
     for name, work in (("all", measure._search), ("period", periods.search)):
         work(stand_on(session.testbeds()), Workload(size=64))
         assert specs[-1].late_ns == (12_000_000 if name == "period" else 2_000_000)
@@ -363,21 +363,21 @@ def test_what_costs_what_is_said_with_the_owners_that_differ() -> None:
 
 
 def test_a_trial_is_at_the_wires_rate_unless_told() -> None:
-    testbed = FakeTestbed(lambda pps: min(pps, 40_000.0))
+    testbed = FakeBench(lambda pps: min(pps, 40_000.0))
     said: list[str] = []
-    stand = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
+    stand = TrialRunner(testbed, progress=said.append)
     found = measure.loaded(stand, Workload(size=64), None)
     assert found.spec.loads[0].rate_pps == pytest.approx(148_809.5, abs=0.1)
     assert measure.loaded(stand, Workload(size=64), 1000.0).spec.loads == (Load(1000.0, 64),)
     assert said == ["39.8 kpps forwarded", "1.0 kpps forwarded"]
 
 
-def test_a_search_keeps_the_runner_s_testbed_slots_and_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_keeps_the_runner_s_bench_slots_and_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, Workload]] = []
     monkeypatch.setattr(measure.throughput, "run", lambda *told: asked.append(told))
-    stand = stand_on(FakeTestbed(lambda pps: pps))
+    stand = stand_on(FakeBench(lambda pps: pps))
     periods.search(stand, Workload(size=64))
     ((patient, workload),) = asked
-    assert (patient.testbed, patient.slots, patient.progress) == (stand.testbed, stand.slots, stand.progress)
+    assert (patient.bench, patient.slots, patient.progress) == (stand.bench, stand.slots, stand.progress)
     assert workload == Workload(size=64)
     assert patient.spec(workload, 5.0).loads[0].rate_pps == 5.0

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +25,7 @@ from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from tests.unit.fake_session import FakeSession
+from tests.unit.fakes import FakeBench
 from tests.unit.paper_tables import salah
 from tests.unit.test_application import formula
 
@@ -43,32 +44,17 @@ def measured(spec: ApplicationTrial) -> ApplicationResult:
     )  # fmt: skip
 
 
-@dataclass
-class Testbed:
+def bench(driver: str = "irqmod_i8255x", scheme: str | None = "napi") -> FakeBench:
     """Runs application trials by the formula."""
-
-    __test__ = False
-    driver: str = "irqmod_i8255x"
-    scheme: str | None = "napi"
-    specs: list[ApplicationTrial] = field(default_factory=list)
-    modules: tuple[Any, ...] = ()
-
-    counts_instructions = True
-
-    def most_pps(self, size: Any, bidirectional: bool) -> float:
-        return float("inf")
-
-    def scheme_names(self) -> dict[str, str | None]:
-        return {"rx_scheme": self.scheme}
-
-    def run(self, spec: ApplicationTrial) -> ApplicationResult:
-        self.specs.append(spec)
-        return measured(spec)
+    names = {"rx_scheme": scheme}
+    found = FakeBench(lambda pps: pps, driver=driver, names=names, answer=lambda spec: measured(spec))
+    found.inside = SimpleNamespace(modules=())
+    return found
 
 
-def runner() -> tuple[TrialRunner, Testbed]:
-    testbed = Testbed()
-    return TrialRunner(testbed), testbed  # type: ignore[arg-type]
+def runner() -> tuple[TrialRunner, FakeBench]:
+    made = bench()
+    return TrialRunner(made), made
 
 
 # Measured, on the formula.
@@ -226,9 +212,9 @@ def test_everything_is_measured_on_the_papers_driver_and_todays_schemes_on_other
         "profile",
         lambda runner, row, load, cliff_pps, workload: (measured(spec_of(workload, load * cliff_pps, row.tuning)), shares),
     )
-    ours = Testbed()
+    ours = bench()
     config = SimpleNamespace(nic=None, dut=_Dut())
-    made = lambda *_, driver=None, **__: Testbed(driver, None) if driver else ours  # noqa: E731
+    made = lambda *_, driver=None, **__: bench(driver, None) if driver else ours  # noqa: E731
     session = FakeSession(made, quick=True, long=False, config=config)
     tables = measure.measure(session)  # type: ignore[arg-type]
     assert (tables.experiments, tables.cliff_conditions) == (None, None)
@@ -258,7 +244,7 @@ class _Dut:
 
 def test_of_todays_schemes_the_setting_with_which_most_is_received_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "INTREE", ())
-    ours = Testbed()
+    ours = bench()
 
     def run(spec: ApplicationTrial) -> ApplicationResult:
         best = spec.tuning.busy_poll_us == 50 or spec.tuning.gro_flush_timeout_ns == 200_000
@@ -273,7 +259,7 @@ def test_of_todays_schemes_the_setting_with_which_most_is_received_is_shown(monk
 
 
 def test_a_driver_without_schemes_is_refused() -> None:
-    session = FakeSession(lambda *_, **__: Testbed("8139cp", None))
+    session = FakeSession(lambda *_, **__: bench("8139cp", None))
     with pytest.raises(IrqlabError, match="8139cp has none that can be set"):
         measure.measure(session)  # type: ignore[arg-type]
 
@@ -416,7 +402,7 @@ def _changes(made: list[tuple[Any, dict[str, Any]]], name: str) -> list[Any]:
 
 def test_experiments_switch_one_thing_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "patched_driver", lambda _: "/built/irqmod_i8255x.ko")
-    session = FakeSession(lambda *_, **__: Testbed())
+    session = FakeSession(lambda *_, **__: bench())
     table = experiments.measure(session, 25_000.0)  # type: ignore[arg-type]
     by = table.by(lambda r: (r.experiment, r.setting))
     assert list(by) == [
@@ -447,7 +433,7 @@ def test_the_closed_form_is_held_against_the_cliff_of_the_same_condition(monkeyp
         return Internal(rate_pps, workload.costs.irq if workload.costs else 5000.0, 15_000.0, 0.0, 1.0)
 
     monkeypatch.setattr(cliff, "internal", internal)
-    session = FakeSession(lambda *_, **__: Testbed())
+    session = FakeSession(lambda *_, **__: bench())
     table = experiments.cliffs(session)  # type: ignore[arg-type]
     assert [row.condition for row in table] == list(experiments.CLIFF_CONDITIONS)
     assert _changes(session.made, "cost_model") == [True, True]

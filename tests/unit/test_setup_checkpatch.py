@@ -34,8 +34,29 @@ def test_it_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    for name in ("bad.c", "worse.c"):
+        (here / name).touch()
     assert checkpatch.check([Path("bad.c"), Path("worse.c")]) == [f"{here}/bad.c", f"{here}/worse.c"]
-    assert not list(here.iterdir())
+    assert [path.name for path in sorted(here.iterdir())] == ["bad.c", "worse.c"]
+
+
+def test_a_file_that_has_not_changed_is_not_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, ran = tmp_path / "checkpatch.pl", tmp_path / "ran"
+    program.write_text(f'open(my $ran, ">>", "{ran}") or die; print $ran "x"; print "$ARGV[-1]\\n"; exit 1;\n')
+    monkeypatch.setattr(checkpatch, "_program", lambda: program)
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    files = [tmp_path / "one.c", tmp_path / "other.c"]
+    for file in files:
+        file.touch()
+    assert checkpatch.check(files) == checkpatch.check(files) == [str(file) for file in files]
+    assert ran.read_text() == "xx"
+    files[0].write_text("changed")
+    assert checkpatch.check(files) == [str(file) for file in files]
+    assert ran.read_text() == "xxx"
+    program.write_text(program.read_text() + "# another version\n")
+    checkpatch.check(files)
+    assert ran.read_text() == "xxxxx"
 
 
 def test_what_is_built_and_what_runs_in_user_space_is_not_checked(tmp_path: Path) -> None:

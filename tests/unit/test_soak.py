@@ -17,7 +17,7 @@ from irqlab.methods.soak import HOUR_NS, Options
 from irqlab.results.document import MethodResult
 from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
 from tests.data.sample_documents import document, dut
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 
 MEMINFO = "MemTotal:         230000 kB\nMemFree:          190000 kB\nMemAvailable:     200000 kB\nSlab:              12000 kB\n"
 SLABINFO = """\
@@ -32,16 +32,16 @@ LEAK_BYTES = 4096
 
 
 @dataclass
-class LeakyTestbed(FakeTestbed):
+class LeakyBench(FakeBench):
     """Loses a frame in the third slice, and a page in every one."""
 
     soaks: list[SoakTrial] = field(default_factory=list)
 
-    def run(self, spec: Any) -> Any:
+    def forwarded(self, spec: Any) -> Any:
         if not isinstance(spec, SoakTrial):
-            return super().run(spec)
+            return super().forwarded(spec)
         self.soaks.append(spec)
-        one = FakeTestbed.run(self, spec.slice)
+        one = super().forwarded(spec.slice)
         parts = []
         for n in range(spec.count):
             memory = Memory(200 * 2**20 - n * LEAK_BYTES, 12 * 2**20 + n * LEAK_BYTES, None)
@@ -52,9 +52,9 @@ class LeakyTestbed(FakeTestbed):
 
 
 def soaked(options: Options) -> tuple[MethodResult, SoakTrial]:
-    testbed = LeakyTestbed(lambda offered: min(offered, 50_000.0))
-    result = soak.run(stand_on(testbed), Workload(), options)
-    (trial,) = testbed.soaks
+    bench = LeakyBench(lambda offered: min(offered, 50_000.0))
+    result = soak.run(stand_on(bench), Workload(), options)
+    (trial,) = bench.soaks
     return result, trial
 
 
@@ -102,7 +102,7 @@ def test_memory_is_read_from_proc() -> None:
 
 
 def test_a_result_survives_the_cache() -> None:
-    trial = SoakTrial(stand_on(FakeTestbed(lambda pps: pps)).spec(Workload(), 1000.0), 2)
+    trial = SoakTrial(stand_on(FakeBench(lambda pps: pps)).spec(Workload(), 1000.0), 2)
     result = SoakResult(trial, (Slice(1, 2, 0, None, None, None, Memory(3, 4, None)),) * 2, ["a"])
     assert trial.restore(trial.store(result)) == result
 
@@ -165,27 +165,27 @@ def test_a_soak_says_what_it_offered() -> None:
 
 def test_without_frames_there_is_no_worst_latency(monkeypatch: pytest.MonkeyPatch) -> None:
     silent = SoakResult(None, tuple(Slice(n, 0, 0, None, None, None, Memory(1, 1, None)) for n in range(2)), [])  # type: ignore[arg-type]
-    runner = stand_on(FakeTestbed(lambda pps: pps))
+    runner = stand_on(FakeBench(lambda pps: pps))
     monkeypatch.setattr(runner, "trial", lambda _: silent)
     assert soak.run(runner, Workload(), Options(rate=1.0)).summary.worst_p99_ns is None
 
 
 @dataclass
-class InterruptedTestbed(LeakyTestbed):
+class InterruptedBench(LeakyBench):
     """Is interrupted after so many slices."""
 
     after: int = 0
 
-    def run(self, spec: Any) -> Any:
+    def forwarded(self, spec: Any) -> Any:
         if isinstance(spec, SoakTrial):
-            spec.ended.extend(super().run(spec).slices[: self.after])
+            spec.ended.extend(super().forwarded(spec).slices[: self.after])
             raise IrqlabError("interrupted")
-        return super().run(spec)
+        return super().forwarded(spec)
 
 
 @pytest.mark.parametrize(("after", "kept"), [(0, None), (1, None), (4, 4)])
 def test_what_an_interrupted_soak_has_measured_is_its_result(after: int, kept: int | None) -> None:
-    runner = stand_on(InterruptedTestbed(lambda offered: min(offered, 50_000.0), after=after))
+    runner = stand_on(InterruptedBench(lambda offered: min(offered, 50_000.0), after=after))
     with pytest.raises(IrqlabError):
         soak.run(runner, Workload(), Options(rate=1000.0, duration=10.0, interval=1.0))
     result = runner.draft()

@@ -24,6 +24,7 @@ from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.trials import cache as trialcache
+from irqlab.trials import initial
 from irqlab.trials import testbed as module
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.iperf import IperfTrial
@@ -107,8 +108,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         machines.append(one)
         yield one
 
-    monkeypatch.setattr(module, "start", start)
-    monkeypatch.setattr(module.POOL, "machine", start)
+    monkeypatch.setattr(initial, "start", start)
+    monkeypatch.setattr(initial.POOL, "machine", start)
     monkeypatch.setattr(snapshots, "touch", lambda _: True)
     return machines
 
@@ -147,6 +148,34 @@ def test_another_memory_is_another_trial_from_the_same_snapshot(tmp_path: Path) 
 def test_another_trial_is_another_result(tmp_path: Path) -> None:
     assert [bed(tmp_path).run(Counted(n)).twice for n in (1, 2, 1)] == [2.1, 4.1, 2.1]
     assert Counted.measured == [1, 2]
+
+
+def test_trials_of_the_cache_are_not_run_elsewhere(tmp_path: Path, started: list[Any]) -> None:
+    asked: list[Any] = []
+
+    class Elsewhere:
+        def measure(self, key: str, given: Any, trial: Any, addresses: Any, lines: Any) -> Any:
+            asked.append((key, given.state, given.conditions.link_wait_ns, trial, addresses, lines))
+            return CountedResult(trial, 9.5, 1), None if addresses is None else {"nodes": []}
+
+    plain, moved = bed(tmp_path), bed(tmp_path)
+    moved.elsewhere = Elsewhere()
+    for _ in range(2):
+        assert moved.run(Counted()).twice == 9.5
+    assert plain.run(Counted()).twice == 9.5
+    assert moved.run(Counted(), cached=False).twice == 9.5
+    assert moved.profile(Counted(), {"functions": [1]})[1] == {"nodes": []}
+    keys = [key for key, *_ in asked]
+    assert (keys[0], len(set(keys))) == (keys[1], 2)
+    assert asked[0][1:] == (tmp_path / "state", 77, Counted(), None, None)
+    assert (started, Counted.measured) == ([], [])
+
+
+def test_a_trial_that_must_not_come_from_the_cache_runs(tmp_path: Path) -> None:
+    one = bed(tmp_path)
+    one.run(Counted())
+    one.run(Counted(), cached=False)
+    assert len(Counted.measured) == 2
 
 
 def test_a_trial_that_writes_a_file_is_run_each_time(tmp_path: Path) -> None:
@@ -215,13 +244,13 @@ def test_iperf_and_rrul_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_errors_say_what_became_of_the_dut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[IrqlabError], said: str
 ) -> None:
-    monkeypatch.setattr(module.Dut, "whereabouts", lambda _, hung: f"it is in f at {hung.rsp}")
+    monkeypatch.setattr(initial.Dut, "whereabouts", lambda _, hung: f"it is in f at {hung.rsp}")
     with pytest.raises(kind, match=f"^{said}$"), bed(tmp_path).open():
         raise error
 
 
 def test_a_snapshot_that_went_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any]) -> None:
-    taken = Snapshot(tmp_path / "again", {})
+    taken = Snapshot(tmp_path / "again", bed(tmp_path).prepared.facts)
     monkeypatch.setattr(snapshots, "touch", lambda _: False)
     monkeypatch.setattr(snapshots, "get", lambda key, take, room_bytes: taken)
     with bed(tmp_path).open():

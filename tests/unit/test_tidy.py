@@ -10,7 +10,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 MAY_BE_EMPTY = {"__init__.py", "py.typed"}
 LICENSED = re.compile(r"\.(c|h|py|rs|sh|toml|html|j2)$|(^|/)(Makefile|Kbuild)$|^(scripts|\.ci)/")
 LICENCE = b"SPDX-License-Identifier: GPL-2.0"

@@ -13,7 +13,7 @@ from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
 from irqlab.trials import cache as trialcache
 from irqlab.trials.forwarding import ForwardingTrial
-from tests.unit.fakes import FakeTestbed
+from tests.unit.fakes import FakeBench
 
 BED = {"machine": "m", "modules": ["a"], "dut": {"ring": None}, "wire_bps": 100_000_000}
 SPEC = ForwardingTrial(loads=(Load(rate_pps=1000.0),))
@@ -61,7 +61,7 @@ def test_a_kind_of_trial_and_its_code_are_in_the_key(monkeypatch: pytest.MonkeyP
 
 
 def test_a_result_comes_back_to_the_byte() -> None:
-    fresh = FakeTestbed(lambda rate: rate).run(SPEC)
+    fresh = FakeBench(lambda rate: rate).run(SPEC)
     trialcache.put("k", SPEC.store(fresh))
     kept = SPEC.restore(trialcache.get("k"))
     assert kept == fresh

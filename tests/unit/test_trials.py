@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What trials ask of the DUT and of the tester (docs/protocol.md), and what they make of the answers."""
+"""What trials ask of the DUT and of the tester (docs/inside/protocol.md), and what they make of the answers."""
 
 from __future__ import annotations
 

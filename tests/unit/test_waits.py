@@ -20,10 +20,10 @@ from irqlab.methods.waits import WAITS
 from irqlab.present.parts import Numbers
 from irqlab.present.variants import Row, Variant
 from irqlab.qemu.rpc import TesterError
-from irqlab.trials.application import ApplicationTrial, Tuning
+from irqlab.trials.application import Tuning
 from irqlab.trials.testbed import Testbed
 from tests.unit.fake_dut import FakeDut
-from tests.unit.fakes import FakeTestbed, stand_on
+from tests.unit.fakes import FakeBench, stand_on
 from tests.unit.test_application import formula
 
 
@@ -65,25 +65,13 @@ def test_options_without_effect_are_rejected() -> None:
         application.Options(busy_poll_us=5)
 
 
-class Bed(FakeTestbed):
-    """Applications on a DUT that is a formula."""
-
-    def __init__(self, rx: str | None) -> None:
-        super().__init__(lambda pps: pps)
-        self.rx = rx
-        self.config = TestbedConfig("d", dut=DutConfig(schemes=Schemes(gro_flush_timeout_ns=70_000)))
-        self.asked: list[ApplicationTrial] = []
-
-    def scheme_names(self) -> dict[str, str | None]:
-        return {"rx_scheme": self.rx, "tx_scheme": None, "variant": None}
-
-    def run(self, spec: Any) -> Any:
-        self.asked.append(spec)
-        return formula(spec)
-
-
-def measured(rx: str | None, **options: Any) -> tuple[Bed, Any]:
-    bed = Bed(rx)
+def measured(rx: str | None, **options: Any) -> tuple[FakeBench, Any]:
+    bed = FakeBench(
+        lambda pps: pps,
+        config=TestbedConfig("d", dut=DutConfig(schemes=Schemes(gro_flush_timeout_ns=70_000))),
+        names={"rx_scheme": rx, "tx_scheme": None, "variant": None},
+        answer=formula,
+    )
     (found,) = application.METHOD.run(stand_on(bed), Workload(), application.Options(**options))  # type: ignore[misc]
     return bed, found
 
@@ -95,7 +83,7 @@ def test_every_way_is_offered_the_same_loads() -> None:
     ]  # fmt: skip
     assert [s.polled_ratio for s in found.samples] == [None, None, 0.25, 0.25]
     assert [s.instructions_per_datagram for s in found.samples] == [5000.0] * 4
-    assert {trial.tuning.gro_flush_timeout_ns for trial in bed.asked} == {None, 70_000}, "of the way, or the DUT's own"
+    assert {trial.tuning.gro_flush_timeout_ns for trial in bed.specs} == {None, 70_000}, "of the way, or the DUT's own"
     assert found.summary.impossible == []
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The agent and the test applications on a real device under test (docs/live.md): irqlab-guest without what needs the lab's machine.
+//! The agent and the test applications on a real device under test (docs/use/live.md): irqlab-guest without what needs the lab's machine.
 //!
 //! It is a program of its own, since another irqlab-guest is another guest image, and another image is another boot.
 

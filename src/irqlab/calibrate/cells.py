@@ -210,7 +210,7 @@ class Board:
 
         if guess_pps is None:
             gentle = trial(GENTLE_PPS)
-            guess_pps = runner.testbed.machine.mips * 1e6 / (gentle.instructions_per_frame or 1e4)
+            guess_pps = runner.bench.config.mips * 1e6 / (gentle.instructions_per_frame or 1e4)
         found, low_pps, high_pps = near(trial, guess_pps)
         if not costs:
             found = trial(low_pps * 0.9, True)

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
+
+import typer
 
 from irqlab import units
 from irqlab.trials import cache as trialcache
@@ -16,7 +19,11 @@ class Action(StrEnum):
     CLEAR = "clear"
 
 
-def run_cache(action: Action) -> None:
+def command(
+    action: Annotated[
+        Action, typer.Argument(help="show: number of trials, size and directory; clear: remove them.")
+    ] = Action.SHOW,
+) -> None:
     """Prints the cache's contents and size, or clears it."""
     if action is Action.CLEAR:
         print(f"removed {_trials(trialcache.clear())}")

@@ -34,7 +34,7 @@ EVIDENCE = 24
 
 
 @opt.asks("driver", "nic", "kernel", "mips", "module_parameters", "may_log", *opt.RUN, *opt.SCHEMES)
-def check_command(
+def command(
     *,
     request: opt.Request,
     budget: BudgetText = "5m",

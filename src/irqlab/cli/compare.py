@@ -124,8 +124,8 @@ def method(
         return found if alone else (_known(kept, workload, found[0]) if kept else found[0],)
 
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
-        meeting, member = meetings[workload.size], runner.testbed.config.member
-        first, side = member is None or not member.number, replace(runner.testbed.config, member=None)
+        meeting, member = meetings[workload.size], runner.bench.config.member
+        first, side = member is None or not member.number, replace(runner.bench.config, member=None)
         try:
             if first:
                 known = throughput.run(runner, workload)

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from irqlab import units
-from irqlab.cli.options import Request
-from irqlab.cli.output import finish
+from irqlab.cli import options as opt
+from irqlab.cli.output import check_directory, finish
 from irqlab.config.schemes import combine
 from irqlab.config.workload import Workload
-from irqlab.errors import IrqlabError
 from irqlab.methods import loss, throughput
 from irqlab.results.document import MethodResult
 from irqlab.runner.measure import measure
@@ -46,17 +48,19 @@ def _gains(results: Sequence[MethodResult]) -> list[str]:
     ]
 
 
-def run_demo(request: Request, directory: Path) -> None:
+@opt.asks("mips", *opt.RUN, driver=["?"])
+def command(
+    *,
+    request: opt.Request,
+    out: Annotated[Path, typer.Option("--out", help="Directory for the report and the JSON.")] = Path("results/demo"),
+) -> None:
     """Measures 64-byte throughput for all variants and the loss curve up to 4x for some; writes tables, JSON and a report."""
     testbed = request.testbeds[0]
     ours = tuple(replace(testbed, driver=DRIVER, dut=replace(testbed.dut, schemes=schemes)) for schemes in combine("all"))
     references = tuple(replace(testbed, driver=driver) for driver in REFERENCES)
     request = replace(request, testbeds=ours + references)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise IrqlabError(f"cannot write to {directory}: {error.strerror}") from error
+    check_directory(out)
     outcome = measure(request.testbeds, request.workloads(), request.jobs, _method, "demo", throughput.METHOD.name)
-    json_file, report_file = directory / "demo.json", directory / "demo.html"
+    json_file, report_file = out / "demo.json", out / "demo.html"
     finish(outcome, json_file, report_file)
     print("\n".join(["", *_gains(outcome.results), f"\nreport:  {report_file}", f"results: {json_file}"]))

@@ -31,7 +31,7 @@ from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Method as Work
 from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.testbed import Testbed
+from irqlab.trials.bench import Bench
 
 METHODS = ("throughput", "loss", "latency", "burst", "recovery", "application", "cliff")
 _ONLY_LAB = ("busy_poll_us", "irq_suspend_timeout_ns", "ksoftirqd_nice")
@@ -46,7 +46,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 app = typer.Typer(
     name="live",
-    help="Measure a real machine with two Ethernet ports of this host (docs/live.md).",
+    help="Measure a real machine with two Ethernet ports of this host (docs/use/live.md).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -169,11 +169,11 @@ def _workload(duration: float, warmup: float, repeat: int, width: float) -> Work
     )
 
 
-def measured(common: Common, testbeds: Sequence[Testbed], work: Work, name: str) -> Outcome:
+def measured(common: Common, benches: Sequence[Bench], work: Work, name: str) -> Outcome:
     """Runs a method on views of the one device, as often as asked for."""
-    casts = [common.ensemble] * len(testbeds)
+    casts = [common.ensemble] * len(benches)
     cut_short = name if name in METHODS else throughput.METHOD.name
-    return measure(testbeds, common.workloads, 1, work, name, cut_short, casts)
+    return measure(benches, common.workloads, 1, work, name, cut_short, casts)
 
 
 def open_testbed(common: Common) -> LiveTestbed:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -71,9 +72,7 @@ def command(
             else:
                 cluster = _cluster()
                 with cluster.Cluster(scheduler) as remote:
-                    grid.measure(
-                        [cluster.RemoteTestbed.of(testbed, remote) for testbed in testbeds], max(request.jobs, remote.threads)
-                    )
+                    grid.measure([replace(testbed, elsewhere=remote) for testbed in testbeds], max(request.jobs, remote.threads))
     except KeyboardInterrupt:
         grid.write(out, complete=False)
         cached = request.testbeds[0].cached
@@ -107,7 +106,7 @@ class _Grid:
         """Measures every cell."""
         with JobRunner(jobs) as runner:
             described = {
-                n: Job(testbed.label, testbed, lambda runner: runner.testbed.describe()) for n, testbed in enumerate(testbeds)
+                n: Job(testbed.label, testbed, lambda runner: runner.bench.describe()) for n, testbed in enumerate(testbeds)
             }
             self._on = list(runner.run("preparing", described).values())
             cells = {

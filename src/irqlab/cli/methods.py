@@ -12,17 +12,15 @@ from typing import Any
 import typer
 
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_outputs, guarded, leave, save, show, show_answers
+from irqlab.cli.output import check_directory, check_outputs, leave, save, show, show_answers
 from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.runner.measure import measure
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands, in the order of the methods."""
-    for method in catalogue.methods().values():
-        if method.run is not None:
-            app.command(method.name, help=method.help)(guarded(command(method)))
+def of(name: str) -> Callable[..., None]:
+    """The command of a method."""
+    return command(catalogue.methods()[name])
 
 
 def command(method: Method) -> Callable[..., None]:
@@ -30,9 +28,18 @@ def command(method: Method) -> Callable[..., None]:
     run = method.run
     assert run is not None
 
-    def measured(*, request: opt.Request, json_file: opt.JsonFile = None, report_file: opt.ReportFile = None, **own: Any) -> None:
+    def measured(
+        *,
+        request: opt.Request,
+        json_file: opt.JsonFile = None,
+        report_file: opt.ReportFile = None,
+        plots_directory: opt.PlotsDirectory = None,
+        **own: Any,
+    ) -> None:
         options = method.options(**own)
         check_outputs(json_file, report_file, *method.outputs(options))
+        if plots_directory is not None:
+            check_directory(plots_directory)
         if (sizes := method.sizes(options)) is not None:
             request = replace(request, sizes=sizes)
         outcome = measure(
@@ -44,7 +51,7 @@ def command(method: Method) -> Callable[..., None]:
             method.name,
             [request.ensemble] * len(request.testbeds),
         )
-        save(outcome, json_file, report_file)
+        save(outcome, json_file, report_file, plots_directory)
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
         show_answers(rows)
@@ -53,9 +60,10 @@ def command(method: Method) -> Callable[..., None]:
         if method.failed(rows):
             raise typer.Exit(1)
 
+    request, *rest = (p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")
     measured.__name__ = method.name
     measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*own_options(method), *(p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")]
+        [request, *own_options(method), *rest]
     )
     return opt.asks(*method.shared, *opt.ENSEMBLE, **method.fixed)(measured)
 

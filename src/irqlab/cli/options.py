@@ -22,6 +22,7 @@ from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.method import COSTS, DUT, ENSEMBLE, RUN, SCHEMES
+from irqlab.panels import RARE
 from irqlab.perturb import catalogue as perturbations
 from irqlab.setup.kernel_trees import DEBUG, debug_names
 
@@ -34,6 +35,7 @@ __all__ = [
     "SHARED",
     "TRIAL",
     "JsonFile",
+    "PlotsDirectory",
     "ReportFile",
     "Request",
     "Shared",
@@ -44,8 +46,8 @@ __all__ = [
 
 REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware: costs, memory (default: none)"
-_ENSEMBLE = "Ensembles: how much results vary"
-_TESTING = "Testing (nothing is measured)"
+_LOAD = "What is offered"
+_RESULTS = "Results"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
 
@@ -77,24 +79,34 @@ SHARED: dict[str, Shared] = {
         str | None,
         "NIC model; irqlab-MODEL+ERRATUM: with a defect of the chip; default: the first one that the driver supports.",
     ),
-    "bus": _option("--bus", str | None, "The bus of the tester's own PCI cards, MHz:bits: 33:32 (default), 33:64, 66:32, 66:64."),
+    "bus": _option(
+        "--bus",
+        str | None,
+        "The bus of the tester's own PCI cards, MHz:bits: 33:32 (default), 33:64, 66:32, 66:64.",
+        None,
+        RARE,
+    ),
     "kernel": _option(
         "--kernel",
         str | None,
-        "Debian's kernel (6.1, 7.3, 6.12.95, 6.1-rt; irqlab kernels), a source tree (tree:PATH, tree:PATH@REVISION, source:6.12) "
-        "or your own build (build:PATH); default: the 6.1 that make setup fetched.",
+        "Debian's kernel (6.1, 7.3, 6.12.95, 6.1-rt; irqlab list kernels), a source tree (tree:PATH, tree:PATH@REVISION, "
+        "source:6.12) or your own build (build:PATH); default: the 6.1 that make setup fetched.",
     ),
-    "kconfig": _option("--kconfig", list[str] | None, "A file with CONFIG_ lines for a kernel that is built; repeatable."),
-    "debug": _option("--debug", str | None, f"Debugging options of a kernel that is built, comma-separated: {', '.join(DEBUG)}."),
+    "kconfig": _option(
+        "--kconfig", list[str] | None, "A file with CONFIG_ lines for a kernel that is built; repeatable.", None, RARE
+    ),
+    "debug": _option(
+        "--debug", str | None, f"Debugging options of a kernel that is built, comma-separated: {', '.join(DEBUG)}.", None, RARE
+    ),
     "cpus": _option(
-        "--cpus", int, "Processors of the DUT; more than one needs --functional.", _default(TestbedConfig, "cpus"), _TESTING
+        "--cpus", int, "Processors of the DUT; more than one needs --functional.", _default(TestbedConfig, "cpus"), RARE
     ),
     "functional": _option(
         "--functional",
         bool,
-        "Run without the instruction clock. For tests (tap, shell, fuzz, cycles); commands that measure reject it.",
+        "Run without the instruction clock. For tests (tap, shell); commands that measure reject it.",
         _default(TestbedConfig, "functional"),
-        _TESTING,
+        RARE,
     ),
     "mips": _option(
         "--mips",
@@ -107,13 +119,18 @@ SHARED: dict[str, Shared] = {
         str,
         "Frame sizes in bytes, including FCS (64 to 1518), comma-separated; or imix.",
         str(_default(Workload, "size")),
+        _LOAD,
     ),
     "bidirectional": _option(
-        "--bidirectional", bool, "Offer the load in both directions simultaneously.", _default(Workload, "bidirectional")
+        "--bidirectional", bool, "Offer the load in both directions simultaneously.", _default(Workload, "bidirectional"), _LOAD
     ),
     **{
         setting.field: _option(
-            setting.place.option, setting.type | None, setting.place.help, None, _SCHEMES if setting.place.of_engine else None
+            setting.place.option,
+            setting.type | None,
+            setting.place.help,
+            None,
+            _SCHEMES if setting.field in ("rx", "tx") else RARE,
         )
         for setting in sorted(SETTINGS, key=lambda s: s.field not in ("rx", "tx"))
     },
@@ -130,40 +147,60 @@ SHARED: dict[str, Shared] = {
         float,
         "Measurement window of a trial, in virtual seconds (RFC 2544 asks for 60).",
         _default(Workload, "duration_ns") / 1e9,
+        _LOAD,
     ),
     "warmup": _option(
         "--warmup",
         float,
         "Warm-up under load before the measurement window, in virtual seconds.",
         _default(Workload, "warmup_ns") / 1e9,
+        _LOAD,
     ),
-    "arrivals": _option("--arrivals", str, "Arrival process: constant, poisson or bursts.", _default(Workload, "arrivals")),
+    "arrivals": _option(
+        "--arrivals", str, "Arrival process: constant, poisson or bursts.", _default(Workload, "arrivals"), _LOAD
+    ),
     "loss_tolerance": _option(
         "--loss-tolerance",
         float,
         "Share of frames that may be lost at the throughput, 0 to below 1; above 0, late frames do not count as lost.",
         _default(Workload, "loss_tolerance"),
+        RARE,
     ),
     "above_line_rate": _option(
-        "--above-line-rate", bool, "Allow offered loads above line rate.", _default(Workload, "above_line_rate")
+        "--above-line-rate",
+        bool,
+        "Allow offered loads above line rate.",
+        _default(Workload, "above_line_rate"),
+        RARE,
     ),
     "seed": _option(
-        "--seed", int, "Seed of the random numbers for Poisson arrivals, IMIX and ensembles.", _default(Workload, "seed")
+        "--seed",
+        int,
+        "Seed of the random numbers for Poisson arrivals, IMIX and ensembles.",
+        _default(Workload, "seed"),
+        RARE,
     ),
     "lsm": _option(
-        "--lsm", str, "Linux security modules of the DUT, e.g. apparmor; default: none.", _default(TestbedConfig, "lsm")
+        "--lsm",
+        str,
+        "Linux security modules of the DUT, e.g. apparmor; default: none.",
+        _default(TestbedConfig, "lsm"),
+        RARE,
     ),
     "kernel_arguments": _option(
         "--kernel-arguments",
         str,
         "Further arguments of the DUT's kernel, e.g. preempt=none (kernel-parameters.txt).",
         _default(TestbedConfig, "kernel_arguments"),
+        RARE,
     ),
-    "sysctl": _option("--sysctl", list[str] | None, "Set a sysctl in the DUT, NAME=VALUE; repeatable."),
+    "sysctl": _option("--sysctl", list[str] | None, "Set a sysctl in the DUT, NAME=VALUE; repeatable.", None, RARE),
     "attribute": _option(
         "--attribute",
         list[str] | None,
         "Write VALUE to FILE below /sys/class/net/INTERFACE, for both interfaces: FILE=VALUE; repeatable.",
+        None,
+        RARE,
     ),
     "module_parameters": _option(
         "--module-parameters", str, "Module parameters of the driver, as for insmod.", _default(DutConfig, "module_parameters")
@@ -172,19 +209,21 @@ SHARED: dict[str, Shared] = {
         "--may-log",
         list[str] | None,
         "Kernel messages above info that are no problem: a regular expression; repeatable.",
+        None,
+        RARE,
     ),
     "cost": _option(
         "--cost",
         str | None,
-        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
+        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/use/costs.md).",
         None,
-        _HARDWARE,
+        RARE,
     ),
     "hardware": _option(
         "--hardware",
         str | None,
         f"A board's CPU speed, and its costs or memory: {', '.join(boards.names())}, or a file (irqlab calibrate; "
-        "docs/memory-model.md).",
+        "docs/use/memory-model.md).",
         None,
         _HARDWARE,
     ),
@@ -193,19 +232,31 @@ SHARED: dict[str, Shared] = {
         int,
         "Number of members: measurements that differ only in what should not matter. Shows median and range of every figure.",
         _default(Ensemble, "members"),
-        _ENSEMBLE,
+        _RESULTS,
     ),
     "perturb": _option(
         "--perturb",
         str | None,
         f"What the members differ in, comma-separated: {', '.join(perturbations.perturbations())}; default: all.",
         None,
-        _ENSEMBLE,
+        RARE,
     ),
-    "jobs": _option("--jobs", int, "Number of parallel trials; 0: the number of cores. Does not affect results.", 0),
-    "no_cache": _option("--no-cache", bool, "Run every trial, even if its result is cached. Does not affect results.", False),
+    "jobs": _option("--jobs", int, "Number of parallel trials; 0: the number of cores. Does not affect results.", 0, _RESULTS),
+    "no_cache": _option(
+        "--no-cache", bool, "Run every trial, even if its result is cached. Does not affect results.", False, _RESULTS
+    ),
 }
 """The options that make up a Request, in the order of the help."""
+
+
+def option_names() -> frozenset[str]:
+    """The names of the shared options, and of those for files that many commands write, without the dashes."""
+    declared = (
+        hint.__metadata__[0] for hint in (*(shared.hint for shared in SHARED.values()), JsonFile, ReportFile, PlotsDirectory)
+    )
+    words = (word for one in declared for word in (one.default, *(one.param_decls or ())))
+    return frozenset(word.removeprefix("--") for word in words if isinstance(word, str))
+
 
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
@@ -213,8 +264,17 @@ TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 _WITH = {"kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional": "kernel"}
 """An option, and another: every command that has the other has this one as well."""
 
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.")]
-ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.", rich_help_panel=_RESULTS)]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.", rich_help_panel=_RESULTS)
+]
+
+PlotsDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--plots", help="Write each plot as SVG and PNG, and the figures as CSV, to this directory.", rich_help_panel=_RESULTS
+    ),
+]
 
 
 def asks(

@@ -18,7 +18,7 @@ from irqlab.methods import catalogue
 from irqlab.present import terminal
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
-from irqlab.report import write_html
+from irqlab.report import plots, write_html
 from irqlab.results import document
 from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome
@@ -60,7 +60,7 @@ def check_directory(out: Path) -> None:
         raise IrqlabError(f"cannot write to {out}: {error.strerror}") from error
 
 
-def save(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
+def save(outcome: Outcome, json_file: Path | None, report_file: Path | None, plots_directory: Path | None = None) -> None:
     """Writes the requested files; after an interruption, with the results so far."""
     if not outcome.environment:
         return
@@ -69,6 +69,8 @@ def save(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> 
         document.write(json_file, content)
     if report_file is not None:
         write_html([content], report_file)
+    if plots_directory is not None:
+        plots.write([content], plots_directory)
 
 
 def show(found: Iterable[Table | str]) -> None:

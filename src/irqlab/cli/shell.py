@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from irqlab.config.testbed import TestbedConfig
+from irqlab.cli import options as opt
 from irqlab.qemu.rpc import TesterError
 from irqlab.trials.testbed import Testbed
 
@@ -13,9 +13,10 @@ PROMPT = "dut# "
 COMMAND_LIMIT_NS = 600_000_000_000
 
 
-def run_shell(config: TestbedConfig) -> None:
-    """Reads lines until end of file; runs each in the DUT's shell and prints its output."""
-    testbed = Testbed.resolve(config)
+@opt.asks(*opt.DUT, "rx", "tx", "variant")
+def command(*, request: opt.Request) -> None:
+    """Reads lines until end of file; runs each in the DUT's shell and prints its output. Virtual time stops between them."""
+    testbed = Testbed.resolve(request.testbeds[0])
     interactive = sys.stdin.isatty()
     with testbed.open() as dut:
         dut.play_hosts(testbed.nic.line_rate_bps)

@@ -4,13 +4,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import typer
 
 from irqlab import units
+from irqlab.cli import options as opt
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import tap
 from irqlab.robustness.overload import Overload
 from irqlab.trials.testbed import Testbed
+
+
+@opt.asks("driver", "nic", "kernel", "mips", "module_parameters", "rx", "tx")
+def command(
+    *,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of tests in drivers/tests; default: all quick ones.")] = None,
+    request: opt.Request,
+    long: Annotated[bool, typer.Option("--long", help="Include tests that take minutes.")] = False,
+) -> None:
+    """Runs the tests with each driver. Exit code 1: one failed."""
+    asked = list(dict.fromkeys(testbed.dut.schemes for testbed in request.testbeds))
+    plain = dict.fromkeys(replace(testbed, dut=replace(testbed.dut, schemes=Schemes())) for testbed in request.testbeds)
+    passed = [run_tap(testbed, names or [], asked, long) for testbed in plain]
+    if not all(passed):
+        raise typer.Exit(1)
 
 
 def run_tap(config: TestbedConfig, names: list[str], asked: Sequence[Schemes], long: bool) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from irqlab.compare import sides
@@ -22,19 +22,6 @@ from irqlab.trials.testbed import Testbed
 
 NAMES = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
 """CSV columns before the metrics: fields of a result row."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One configuration at one frame size."""
-
-    testbed: Testbed
-    workload: Workload
-
-    @property
-    def label(self) -> str:
-        """A readable label."""
-        return f"{self.testbed.label} {self.workload.size}"
 
 
 ALL, OF_VARIANTS = "all", "variants"

@@ -37,7 +37,7 @@ def tester_ip(port: int) -> str:
 
 
 def stream(source: int, sink: int, arrivals: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
-    """A routed UDP stream from one port of the tester to another (docs/protocol.md, TRIAL)."""
+    """A routed UDP stream from one port of the tester to another (docs/inside/protocol.md, TRIAL)."""
     return {
         "from": source,
         "to": sink,

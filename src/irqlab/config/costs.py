@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hardware costs: time that real hardware takes but that an instruction clock does not see (docs/cost-model.md)."""
+"""Hardware costs: time that real hardware takes but that an instruction clock does not see (docs/use/costs.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hardware as a speed, costs and memory: `--hardware NAME` (package data, data/hardware/) or a file.
 
-`irqlab calibrate` writes files with costs; memory is stated from a data sheet (docs/memory-model.md).
+`irqlab calibrate` writes files with costs; memory is stated from a data sheet (docs/use/memory-model.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Hardware:
     mips: int
     costs: Costs
     fitted: dict[str, Any] = field(default_factory=dict, hash=False)
-    """How the costs were fitted, and how far to trust them (docs/cost-model.md)."""
+    """How the costs were fitted, and how far to trust them (docs/use/costs.md)."""
     memory: Memory | None = None
     """None: the processor never waits for memory."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT's processor and the memory behind it: speed, caches, TLBs, RAM, devices, from a data sheet (docs/memory-model.md)."""
+"""The DUT's processor and the memory behind it: speed, caches, TLBs, RAM, devices, from a data sheet (docs/use/memory-model.md)."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ class Memory:
         return self.processor.instruction_ns if self.processor else 1e3 / mips
 
     def arguments(self) -> str:
-        """The tester's arguments (docs/protocol.md): everything that results depend on."""
+        """The tester's arguments (docs/inside/protocol.md): everything that results depend on."""
         parts = []
         for cache in self.caches:
             shape = f"{cache.name.lower()}={cache.bytes}:{cache.ways}:{cache.line_bytes}"

@@ -74,13 +74,13 @@ class Load:
     """Maximum number of measured frames."""
 
     def arrivals_json(self) -> dict[str, Any]:
-        """The `arrivals` object of docs/protocol.md."""
+        """The `arrivals` object of docs/inside/protocol.md."""
         if self.arrivals == "bursts":
             return {"kind": "bursts", "rate_pps": self.rate_pps, "on_ns": self.on_ns, "off_ns": self.off_ns}
         return {"kind": self.arrivals, "rate_pps": self.rate_pps}
 
     def size_json(self) -> dict[str, Any]:
-        """The `size` object of docs/protocol.md."""
+        """The `size` object of docs/inside/protocol.md."""
         if self.size == "imix":
             return {"kind": "imix", "mix": [list(entry) for entry in IMIX]}
         return {"kind": "fixed", "frame_bytes": self.size}

@@ -75,9 +75,9 @@ def places_of(testbed: Testbed, addresses: Collection[int]) -> dict[int, str]:
     return found
 
 
-def config_of(testbed: Testbed) -> dict[str, Any]:
-    """How the DUT was set up, for `TestbedConfig`."""
-    found: dict[str, Any] = msgspec.to_builtins(asdict(testbed.config))
+def config_of(config: TestbedConfig) -> dict[str, Any]:
+    """How the DUT was set up, as JSON data."""
+    found: dict[str, Any] = msgspec.to_builtins(asdict(config))
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Controls a running DUT through its agent: commands, files, modules, the kernel log (docs/protocol.md, link 2)."""
+"""Controls a running DUT through its agent: commands, files, modules, the kernel log (docs/inside/protocol.md, link 2)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Controls drivers/costmodel in the DUT: sets the cost per event, and reads event counts (docs/cost-model.md)."""
+"""Controls drivers/costmodel in the DUT: sets the cost per event, and reads event counts (docs/use/costs.md)."""
 
 from __future__ import annotations
 

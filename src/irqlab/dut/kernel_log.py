@@ -56,7 +56,7 @@ HARMLESS = (
     Harmless(
         r"^xhci_hcd \S+ (ERROR Transfer event TRB DMA ptr not part of current TD |Looking for event-dma "
         r"|WARN Successful completion on short TX$|bad transfer trb length \d+ in event trb$)",
-        "QEMU's xHCI loses transfers when an endpoint is stopped (docs/findings.md); a measurement must not lose one",
+        "QEMU's xHCI loses transfers when an endpoint is stopped (docs/use/findings.md); a measurement must not lose one",
         True,
     ),
 )

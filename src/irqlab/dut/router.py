@@ -178,7 +178,7 @@ class Dut(Agent):
     def run_trial(
         self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """Starts a trial, runs it to the end of its drain, and returns RESULT (docs/protocol.md).
+        """Starts a trial, runs it to the end of its drain, and returns RESULT (docs/inside/protocol.md).
 
         `meanwhile` is called while it runs, with the start of the window in virtual ns.
         """

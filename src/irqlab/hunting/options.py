@@ -10,6 +10,7 @@ import typer
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.instants import CHUNK_PAIRS
+from irqlab.panels import RARE
 
 SAME, OTHER = "same", "other"
 PORTS = (SAME, OTHER)
@@ -47,10 +48,15 @@ class Options:
         ),
     ] = ",".join(PORTS)
     first: Annotated[int, typer.Option("--first", help="Frames of the first arrival.")] = 1
-    first_gap: Annotated[float, typer.Option("--first-gap", help="µs between the frames of the first arrival.")] = 0.01
+    first_gap: Annotated[
+        float, typer.Option("--first-gap", help="µs between the frames of the first arrival.", rich_help_panel=RARE)
+    ] = 0.01
     burst: Annotated[int, typer.Option("--burst", help="Frames of the second arrival.")] = 1
     irq_delay: Annotated[
-        int, typer.Option("--irq-delay", help="Raise interrupts this many ns late (the tester's own PCI cards only).")
+        int,
+        typer.Option(
+            "--irq-delay", help="Raise interrupts this many ns late (the tester's own PCI cards only).", rich_help_panel=RARE
+        ),
     ] = 0
     write_delay: Annotated[
         int,
@@ -62,9 +68,13 @@ class Options:
     ] = 0
     bound: Annotated[
         float,
-        typer.Option("--bound", help="A frame is late if it takes this many µs longer than one alone does (times --burst)."),
+        typer.Option(
+            "--bound",
+            help="A frame is late if it takes this many µs longer than one alone does (times --burst).",
+            rich_help_panel=RARE,
+        ),
     ] = 100.0
-    step: Annotated[int, typer.Option("--step", help="Instructions from one instant to the next.")] = 1
+    step: Annotated[int, typer.Option("--step", help="Instructions from one instant to the next.", rich_help_panel=RARE)] = 1
     instants: Annotated[
         int | None,
         typer.Option(
@@ -75,17 +85,29 @@ class Options:
     switches: Annotated[
         int,
         typer.Option(
-            "--switches", help="processors: switches to the other one in a pair, up to 16. 1: before each instruction in turn."
+            "--switches",
+            help="processors: switches to the other one in a pair, up to 16. 1: before each instruction in turn.",
+            rich_help_panel=RARE,
         ),
     ] = 1
     hunt_seed: Annotated[
-        int, typer.Option("--hunt-seed", help="processors, with several switches: the seed that chooses them.")
+        int,
+        typer.Option("--hunt-seed", help="processors, with several switches: the seed that chooses them.", rich_help_panel=RARE),
     ] = 1
     state: Annotated[
-        int, typer.Option("--state", help="Begin with other positions in rings and allocators: so many more frames pass before.")
+        int,
+        typer.Option(
+            "--state",
+            help="Begin with other positions in rings and allocators: so many more frames pass before.",
+            rich_help_panel=RARE,
+        ),
     ] = 0
-    begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
-    end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
+    begin: Annotated[
+        float | None, typer.Option("--from", help="First instant, in µs after the first event.", rich_help_panel=RARE)
+    ] = None
+    end: Annotated[
+        float | None, typer.Option("--until", help="Last instant, in µs after the first event.", rich_help_panel=RARE)
+    ] = None
     at: Annotated[
         int | None,
         typer.Option(
@@ -94,9 +116,16 @@ class Options:
             "by its number.",
         ),
     ] = None
-    lead: Annotated[int, typer.Option("--lead", help="With --at: number of instants before it to replay first, 0 to 999.")] = 0
-    repeat: Annotated[int, typer.Option("--repeat", help="With --at: number of repetitions; none is cached.")] = 1
-    traces: Annotated[int, typer.Option("--traces", help="Number of findings for which to show what the driver executed.")] = 1
+    lead: Annotated[
+        int,
+        typer.Option("--lead", help="With --at: number of instants before it to replay first, 0 to 999.", rich_help_panel=RARE),
+    ] = 0
+    repeat: Annotated[
+        int, typer.Option("--repeat", help="With --at: number of repetitions; none is cached.", rich_help_panel=RARE)
+    ] = 1
+    traces: Annotated[
+        int, typer.Option("--traces", help="Number of findings for which to show what the driver executed.", rich_help_panel=RARE)
+    ] = 1
 
     def __post_init__(self) -> None:
         for option, text, chosen, allowed in (

@@ -104,7 +104,7 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
     """Tries them, in no more than about `most` pairs. None: it is not known where the driver's code is."""
     one = _apart(case.trial, limits)
     try:
-        code = code_around(runner.testbed)
+        code = code_around(runner.bench.lab())
     except IrqlabError as error:
         runner.progress(f"{case.kind} are tried by time only: {error}")
         return None
@@ -131,7 +131,7 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
         if not points or found.interrupted:
             break
         asked: list[Trial[HuntResult]] = [_with(one, code, some) for some in points]
-        results = runner.attempts(asked, lambda _: f"{case.kind}, {case.port} port, before each instruction of {len(ways)} paths")
+        results = runner.attempts(asked, f"{case.kind}, {case.port} port, instructions of {len(ways)} paths")
         broken = list(found.broken)
         judged, missed = list(found.pairs), list(found.missed)
         for trial, result in zip(asked, results, strict=True):
@@ -175,7 +175,7 @@ def _shown(runner: TrialRunner, case: Case, missed: Missed, limits: Limits, step
     """
     cues, last = missed.trial.cues, missed.trial.pairs - 1
     assert cues is not None
-    instruction_ns = 1_000 // runner.testbed.machine.mips
+    instruction_ns = 1_000 // runner.bench.config.mips
     with suppress(CancelledError):
         for lead in sorted({0, last, *(1 << n for n in range(last.bit_length()))}):
             result = runner.attempt(_with(missed.trial, cues.code, cues.points[last - lead :]))

@@ -63,7 +63,7 @@ def hunt_processors(
     findings: list[Finding] = []
     chunks = [(first, asked[first : first + TRIAL_PAIRS]) for first in range(0, len(asked), TRIAL_PAIRS)]
     trials: list[Trial[HuntResult]] = [_with(case.trial, points) for _, points in chunks]
-    tried = runner.attempts(trials, lambda trial: _progress(chunks[trials.index(trial)], len(asked)))
+    tried = runner.attempts(trials, f"{case.kind}, {len(asked)} schedules")
     for (first, points), found in zip(chunks, tried, strict=True):
         if isinstance(found, CancelledError):
             continue
@@ -105,11 +105,6 @@ def _led(one: HuntTrial, asked: Sequence[Points], at: int, lead: int) -> HuntTri
     if lead > at:
         raise IrqlabError(f"--lead {lead}: before --at {at} there are only {at} schedules")
     return _with(one, asked[at - lead : at + 1])
-
-
-def _progress(chunk: tuple[int, Sequence[Points]], count: int) -> str:
-    first, points = chunk
-    return f"processors, schedules {first} to {first + len(points) - 1} of {count}"
 
 
 def _listed(points: Points) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.debug.evidence import replay_of
 from irqlab.debug.trace import listing
@@ -28,7 +27,6 @@ from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.machine import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
-from irqlab.trials.trial import Trial
 
 BY_PATH = (ARRIVALS, TRANSMIT, INTERRUPTS)
 """What is also tried by instructions of paths."""
@@ -78,7 +76,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         judged, findings = fail_calls(runner, case, calls, limits)
         return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:
-        judged, findings, planned = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
+        judged, findings, planned = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.bench.lab()))
         return Hunted(limits, (), 1, judged, findings, planned=planned)
     step_ns = step_of(runner, options)
     spans = _spans(case, alone, options, step_ns, limits)
@@ -88,7 +86,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
     asked = list(trials(spans, step_ns, case.trial))
-    tried = runner.attempts(asked, lambda trial: _progress(case, trial))
+    tried = runner.attempts(asked, f"{case.kind}, {case.port} port, instants")
     judged, findings = [], []
     pcs: set[int] = set()
     for trial, found in zip(asked, tried, strict=True):
@@ -135,7 +133,7 @@ def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int,
 
 def step_of(runner: TrialRunner, options: Options) -> int:
     """The step that was asked for, in ns."""
-    return options.step << SHIFT_OF_MIPS[runner.testbed.machine.mips]
+    return options.step << SHIFT_OF_MIPS[runner.bench.config.mips]
 
 
 def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, HuntResult]:
@@ -158,7 +156,7 @@ def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits,
 
 def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) -> int:
     """Until when a packet has to be freed: tx-usecs, if the driver knows that; otherwise what it takes alone; and the bound."""
-    schemes = runner.testbed.prepared.facts["running"]["schemes"]
+    schemes = runner.bench.lab().prepared.facts["running"]["schemes"]
     usual_ns = round(schemes["tx_usecs"] * 1e3) if schemes and schemes["tx_usecs"] else max(freed, default=0)
     return usual_ns + round(options.bound * 1e3)
 
@@ -208,11 +206,6 @@ def _spans(case: Case, alone: HuntResult, options: Options, step_ns: int, limits
 
 def _count(spans: Sequence[tuple[int, int]], step_ns: int) -> int:
     return sum((end - begin) // step_ns + 1 for begin, end in spans)
-
-
-def _progress(case: Case, trial: Trial[HuntResult]) -> str:
-    assert isinstance(trial, HuntTrial)
-    return f"{case.kind}, {case.port} port, instants from {units.duration(trial.first_gap_ns)}"
 
 
 def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabError) -> Finding:

@@ -155,7 +155,7 @@ class LiveDut(Dut):
             if answer["mac"] is None:
                 raise LiveError(
                     f"nobody answers for {dut_ip(port)} on port {self.config.ports[port]}: the device under test needs this "
-                    "address there (`irqlab live prepare --dut` sets it; docs/live.md says how by hand); a bridge or a cable "
+                    "address there (`irqlab live prepare --dut` sets it; docs/use/live.md says how by hand); a bridge or a cable "
                     "needs --bridge"
                 )
             found.append(str(answer["mac"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The process irqlab-live, which is the tester on real ports: started, called, ended (docs/protocol.md, link 1)."""
+"""The process irqlab-live, which is the tester on real ports: started, called, ended (docs/inside/protocol.md, link 1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The agent on a real device under test: the guest's agent, copied over with ssh and run from a directory that is removed again.
 
-Commands are those of docs/protocol.md, link 2, as lines of text.
+Commands are those of docs/inside/protocol.md, link 2, as lines of text.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import re
 import threading
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from irqlab.qemu import cancellation
 from irqlab.setup.nics import Nic
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.initial import LineProfile
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Conditions, Trial
 from irqlab.units import driver_of
@@ -64,15 +66,8 @@ def what_helps(config: LiveConfig) -> str:
     return help_it + ", or offer less (--line-rate)"
 
 
-@dataclass(frozen=True)
-class NoMachine:
-    """In place of QEMU's configuration."""
-
-    mips: int = 0
-
-
-class LiveTestbed(Testbed):
-    """Two ports and the device under test between them. A context manager: leaving it closes them."""
+class LiveTestbed:
+    """Two ports and the device under test between them: a Bench. A context manager: leaving it closes them."""
 
     def __init__(self, config: LiveConfig, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
         """Opens the ports, connects to the agent, and finds the device under test. Raises IrqlabError."""
@@ -80,9 +75,7 @@ class LiveTestbed(Testbed):
         self.settings = settings
         self._say = say
         self._lock = threading.Lock()
-        self.config = TestbedConfig(driver=settings.name or "dut", cached=False, dut=DutConfig(schemes=config.schemes))
-        self.modules = []
-        self.machine = NoMachine()  # type: ignore[assignment]
+        self.config = TestbedConfig(driver=settings.name or "dut", mips=0, cached=False, dut=DutConfig(schemes=config.schemes))
         self._remote: Remote | None = None
         self._found: LiveDut | None = None
         self.ports = Ports(config)
@@ -146,7 +139,7 @@ class LiveTestbed(Testbed):
         asked = self.live.schemes
         return {"rx_scheme": asked.rx, "tx_scheme": asked.tx, "variant": asked.variant}
 
-    def with_member(self, member: Member | None) -> Testbed:
+    def with_member(self, member: Member | None) -> LiveTestbed:
         """The same: repetitions differ by what nobody controls."""
         same = copy.copy(self)
         same.config = replace(self.config, member=member)
@@ -159,11 +152,6 @@ class LiveTestbed(Testbed):
         same.config = replace(self.config, dut=DutConfig(schemes=schemes))
         return same
 
-    @property
-    def counts_instructions(self) -> bool:
-        """A real machine does not."""
-        return False
-
     def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The highest rate of one direction that is worth a trial: line rate, or the tester's own limit."""
         wire_pps = wire_rate_pps(mean_frame_bytes(size), self.nic.line_rate_bps)
@@ -172,10 +160,11 @@ class LiveTestbed(Testbed):
     def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The tester's own limit, by its calibration; infinite if it is not known."""
         known = self.settings.calibration
-        return known.rate_pps(size, bidirectional) if known else super().ceiling_pps(size, bidirectional)
+        return known.rate_pps(size, bidirectional) if known else math.inf
 
-    def run(self, trial: Trial[R]) -> R:
+    def run(self, trial: Trial[R], cached: bool = True) -> R:
         """Runs a trial. Raises NoVerdictError if its losses can be the tester's own again and again."""
+        del cached  # it never is
         if isinstance(trial, ApplicationTrial):
             self._check(trial)
             rate_pps = trial.load.rate_pps
@@ -195,6 +184,15 @@ class LiveTestbed(Testbed):
         raise NoVerdictError(
             f"no verdict at {rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
         )
+
+    def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
+        """Raises LiveError: a real machine's instructions are not counted."""
+        del trial, addresses, lines
+        raise LiveError("instructions cannot be counted on real ports")
+
+    def lab(self) -> Testbed:
+        """Raises LiveError: a real machine is not the lab's."""
+        raise LiveError("this is possible only in the lab, not on real ports")
 
     def _measure(self, trial: ForwardingTrial | ApplicationTrial) -> ForwardingResult | ApplicationResult:
         if isinstance(trial, ForwardingTrial):

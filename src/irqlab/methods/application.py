@@ -222,7 +222,7 @@ def run(
 
 
 def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:
-    rx = runner.testbed.scheme_names()["rx_scheme"]
+    rx = runner.bench.scheme_names()["rx_scheme"]
     asked = options.waits()
     names = waits.possible(asked, rx)
     if not names:
@@ -232,7 +232,7 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
         cliff_pps = cliff.external(runner, workload, Tuning(ksoftirqd_nice=options.ksoftirqd_nice)).by(options.cliff_sign)
         most_pps = runner.most_pps(workload) * options.interfaces
         rates = [rate for share in options.shares() if (rate := share * cliff_pps) <= most_pps or share <= 1]
-    given = runner.testbed.config.dut.schemes
+    given = runner.bench.config.dut.schemes
     tunings = {
         name: replace(waits.tuning_of(name, given, **options.changes()), ksoftirqd_nice=options.ksoftirqd_nice) for name in names
     }

@@ -96,7 +96,7 @@ def sweep(
     runner: TrialRunner, workload: Workload, cliff_pps: float, echo_cliff_pps: float, budgets: Sequence[int] = BUDGETS
 ) -> list[Sample]:
     """Measures every budget at the load of each goal. The cliffs are those of a receiving and of an echoing application."""
-    ours = runner.testbed.scheme_names()["rx_scheme"] is not None
+    ours = runner.bench.scheme_names()["rx_scheme"] is not None
     found = []
     for budget in budgets:
         tuned = tuning(Tuning(), budget, ours)

@@ -137,14 +137,14 @@ def external(
         known.update(zip(new, found, strict=True))
 
     most_pps = float(round(min(SETTLED_BY_PPS, runner.most_pps(workload))))
-    if runner.testbed.counts_instructions:
+    if runner.counts_instructions:
         guess_pps = _guess_pps(runner, workload, tuning, echo)
         at(*(float(round(share * guess_pps)) for share in GRID))
     else:
         at(*(float(round(share * most_pps)) for share in REAL_GRID))
         if SIGNS[CHOSEN](known[lowest := min(known)]):
             raise IrqlabError(
-                f"{runner.testbed.driver}: no CPU time is left even at {lowest:.0f} frames/s: the device has something else to "
+                f"{runner.bench.driver}: no CPU time is left even at {lowest:.0f} frames/s: the device has something else to "
                 "do; end that, or offer less (--line-rate)"
             )
     beyond = max(known)
@@ -163,7 +163,7 @@ def _guess_pps(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bo
     probe = runner.trial(receiving.spec_of(workload, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
-        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time; choose a lower --mips")
+        raise IrqlabError(f"{runner.bench.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time; choose a lower --mips")
     return base.cpu_available / cost
 
 
@@ -188,15 +188,15 @@ def _narrower(sign: Sign, known: dict[float, ApplicationResult], precision: floa
 
 def internal(runner: TrialRunner, workload: Workload, tuning: Tuning, rate_pps: float) -> Internal:
     """Profiles the application at `rate_pps` frames/s, and subtracts the idle DUT's background work (the timer tick)."""
-    known = symbols(runner.testbed)
+    known = symbols(runner.bench.lab())
     where = addresses(known)
-    names = [module.name for module in runner.testbed.modules]
+    names = [module.name for module in runner.bench.lab().modules]
     wanted = [receiving.spec_of(workload, rate_pps, tuning), _silent(workload, tuning)]
     (loaded, answer), (silent, nothing) = runner.profiles(wanted, where)
     with_load, without = tree.section(answer, known, names), tree.section(nothing, known, names)
     used, idle = tree.totals(with_load["samples"], "context"), tree.totals(without["samples"], "context")
     packets = loaded.application_pps * workload.duration_ns / 1e9
-    per_instruction_ns = 1000 / runner.testbed.machine.mips
+    per_instruction_ns = 1000 / runner.bench.config.mips
     user = _user(with_load) - _user(without)
     soaked = (loaded.cpu_available - silent.cpu_available) * workload.duration_ns / per_instruction_ns
 
@@ -277,7 +277,7 @@ def run(runner: TrialRunner, workload: Workload, tuning: Tuning) -> MethodResult
     """Determines the cliff both ways; the samples are the sweep."""
     outside = external(runner, workload, tuning)
     cliff_pps = outside.cliff_pps
-    inside = internal(runner, workload, tuning, PROFILED_LOAD * cliff_pps) if runner.testbed.counts_instructions else None
+    inside = internal(runner, workload, tuning, PROFILED_LOAD * cliff_pps) if runner.counts_instructions else None
     result = runner.result("cliff", workload)
     result.rx_scheme = tuning.schemes.rx or result.rx_scheme
     result.samples = [Sample.of(trial, None) for trial in outside.curve]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates docs/results.md's lists of fields of every method's samples and summary: `python -m irqlab.methods.documentation`.
+"""Generates docs/use/results.md's lists of fields of every method's samples and summary: `python -m irqlab.methods.documentation`.
 
 A field's description is the docstring below it in its class, or its column's title.
 """
@@ -21,7 +21,7 @@ from irqlab.methods import catalogue
 from irqlab.methods.method import Method, NoSummary
 from irqlab.present.columns import Col
 
-FILE = Path(__file__).parents[3] / "docs" / "results.md"
+FILE = Path(__file__).parents[3] / "docs/use/results.md"
 BEGIN = "<!-- Made from the methods' declarations: python -m irqlab.methods.documentation -->"
 END = "<!-- End of what is made. -->"
 WIDTH = 100
@@ -41,13 +41,13 @@ def written(text: str) -> str:
 
 
 def _method(method: Method, described: dict[Any, str]) -> str:
-    parts = [f"### `{method.name}`\n", _wrapped(method.help)]
     if (same := described.setdefault(method.sample, method.name)) != method.name:
-        parts.append(f"\nSamples are as for `{same}`.")
+        sample = f"Samples are as for `{same}`."
     else:
-        parts += ["\nA sample has\n", *_fields(method.sample)]
+        sample = f"A sample has {'; '.join(_fields(method.sample))}."
+    parts = [f"### `{method.name}`\n", _wrapped(f"{method.help} {sample}")]
     if method.summary is not NoSummary:
-        parts += ["\nThe summary has\n", *_fields(method.summary)]
+        parts.append("\n" + _wrapped(f"The summary has {'; '.join(_fields(method.summary))}."))
     if method.details:
         parts.append("\n" + _wrapped(method.details))
     return "\n".join(parts) + "\n"
@@ -59,11 +59,11 @@ def _fields(kind: type) -> Iterator[str]:
     for name, hint in hints.items():
         text = texts.get(name) or _of_column(hint)
         names = "".join(f" `{{{', '.join(inner)}}}`" for part in _parts(hint) if (inner := _names(part)))
-        yield _wrapped(f"- `{name}`{names}{f': {_plain(text)}' if text else ''}", "  ")
+        yield f"`{name}`{names}{f': {_plain(text)}' if text else ''}"
 
 
 def _plain(text: str) -> str:
-    """A description as a list item: starts in lower case, no full stop, null for None."""
+    """A description within a sentence: starts in lower case, no full stop, null for None."""
     text = text.replace("None", "null").removesuffix(".")
     return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
@@ -102,8 +102,8 @@ def _texts(kind: type) -> dict[str, str]:
     return found
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 if __name__ == "__main__":

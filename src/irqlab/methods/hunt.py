@@ -45,7 +45,7 @@ STEPS_BEFORE, STEPS_AFTER = 3, 18
 BADNESS = ("message", "lost", "left", "stuck", "duplicated", "old", "kept", "reordered", "overtaken", "late")
 """What can be found, the worst first."""
 QEMU = 7
-"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
+"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/use/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
 ROWS, MARKS, PAUSE_NS = 7, 9, 30_000
@@ -147,7 +147,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     seen = 0
     pcs: set[int] = set()
     interrupted = False
-    for case in cases(runner.testbed, one, options):
+    for case in cases(runner.bench.lab(), one, options):
         if options.at is None:
             try:
                 hunted = hunt(runner, case, options)
@@ -184,7 +184,9 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         held=sum(sample.held or 0 for sample in result.samples),
         interrupted=interrupted,
         replayed=None if options.at is None else seen,
-        testbed=config_of(runner.testbed) if any(one.replay for sample in result.samples for one in _shown(sample)) else None,
+        testbed=config_of(runner.bench.config)
+        if any(one.replay for sample in result.samples for one in _shown(sample))
+        else None,
         driver_instructions=instructions if covered else None,
         tried_instructions=tried if covered else None,
         coverage=covered,
@@ -201,17 +203,17 @@ def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
     """The same with two processors. Raises IrqlabError."""
     if options.kinds != (PROCESSORS,):
         raise IrqlabError(f"--what {PROCESSORS}: it needs a DUT of its own, so nothing else can be hunted with it")
-    config = runner.testbed.config
+    config = runner.bench.config
     if config.functional or config.cpus > 1 or config.memory:
         raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
-    if runner.testbed.machine.qemu.version[0] != QEMU:
-        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {runner.testbed.machine.qemu.version_text}")
-    return replace(runner, testbed=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
+    if (qemu := runner.bench.lab().machine.qemu).version[0] != QEMU:
+        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {qemu.version_text}")
+    return replace(runner, bench=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
 
 
 def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:
     try:
-        return coverage_of(runner.testbed, pcs)
+        return coverage_of(runner.bench.lab(), pcs)
     except IrqlabError as error:
         runner.progress(f"no coverage: {error}")
         return ()
@@ -229,7 +231,7 @@ def _explained(runner: TrialRunner, hunted: Hunted, traces: int) -> Hunted:
 def _placed(runner: TrialRunner, findings: Sequence[Finding]) -> list[Finding]:
     """With the places where the processor was."""
     try:
-        found = places_of(runner.testbed, {one.pc for one in findings if one.pc}) if any(one.pc for one in findings) else {}
+        found = places_of(runner.bench.lab(), {one.pc for one in findings if one.pc}) if any(one.pc for one in findings) else {}
     except IrqlabError as error:
         runner.progress(f"where the processor was is not known: {error}")
         found = {}
@@ -244,7 +246,7 @@ def _traced(runner: TrialRunner, findings: Sequence[Finding], limits: Limits, mo
             runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
             most -= 1
             try:
-                trace = trace_of(runner.testbed, finding.replay, limits.alone_ns, finding.worst_ns)
+                trace = trace_of(runner.bench.lab(), finding.replay, limits.alone_ns, finding.worst_ns)
             except IrqlabError as error:
                 runner.progress(f"no trace: {error}")
             else:
@@ -536,8 +538,7 @@ METHOD = Method(
     name="hunt",
     place=57,
     title="Race hunt",
-    help="Trigger an event after every single instruction that a frame causes: another frame, a change, an interrupt without "
-    "cause, a failed allocation. Exit code 1: something was found.",
+    help="Is the driver racy? Another event comes before each instruction that a frame causes. Exit code 1: it is.",
     intro="A frame finds the device under test idle; an event happens a little later, at another instant each time. All instants "
     "at which the device executes are tried. Each frame has to come out once, in order, and within the bound of the latency "
     "of a frame that comes alone; packets have to be freed, and after a change frames have to pass.",
@@ -547,6 +548,7 @@ METHOD = Method(
         "Race hunt", Sample, note="Missed: instants at which something went wrong. Held: late behind work, which is no miss"
     ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
+    panel="To begin with",
     options=Options,
     shared=(*DUT, *SCHEMES, "size", *RUN),
     plots=_plots,

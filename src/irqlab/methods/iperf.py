@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""iperf3 between the DUT and the tester's host (docs/iperf.md)."""
+"""iperf3 between the DUT and the tester's host (docs/use/iperf.md)."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ METHOD = Method(
     place=110,
     title="iperf3",
     short="TCP and UDP (iperf3)",
-    help="Run iperf3 in the DUT against the tester's host: throughput, retransmits, loss, jitter, idle CPU (docs/iperf.md).",
+    help="Run iperf3 in the DUT against the tester's host: throughput, retransmits, loss, jitter, idle CPU (docs/use/iperf.md).",
     intro="Unmodified iperf3 in the device under test; the peer is the tester. Rx: the device receives; Tx: it sends. Rates are "
     "payload, counted by the receiver. Idle time, instructions and interrupts are measured in a window within the test.",
     sample=IperfMeasured,

@@ -139,6 +139,8 @@ class Method:
     lines: Lines
     run: Callable[[TrialRunner, Workload, Any], list[MethodResult]] | None
     """Measures one driver and frame size, with the method's own options. None: no command; only other commands use it."""
+    panel: str = ""
+    """Where the list of commands has it (irqlab.cli.commands); a literal (irqlab.methods.declared); empty: among measurements."""
     options: type = NoOptions
     """A frozen dataclass of options: fields are annotated with typer's options and hold the defaults. `__post_init__` raises
     IrqlabError for a bad value."""
@@ -176,7 +178,7 @@ class Method:
     failed: Callable[[Sequence[Row]], bool] = lambda _: False
     """Whether the command ends with exit code 1, since the device under test did not pass."""
     details: str = ""
-    """Text for docs/results.md besides the fields, in Markdown."""
+    """Text for docs/use/results.md besides the fields, in Markdown."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None
     """The table at the top of the report."""
 

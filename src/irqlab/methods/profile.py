@@ -272,18 +272,18 @@ def run(
         base = throughput.run(runner, workload)
         result.copy_throughput(base)
         rate_pps = throughput.rate_per_direction(base) * load
-    known = symbols(runner.testbed)
+    known = symbols(runner.bench.lab())
     runner.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
-    asked = lines.asked(runner.testbed, known) if memory else None
+    asked = lines.asked(runner.bench.lab(), known) if memory else None
     trial, answer = runner.profile(runner.overload_spec(workload, rate_pps), addresses(known), asked)
     frames, per = trial.total("received_in_window"), FORWARDED
     if not frames:  # livelock is worth profiling too
         frames, per = trial.total("sent"), OFFERED
     if not frames:
-        raise IrqlabError(f"{runner.testbed.label} was offered no frame at {rate_pps:.0f} frames/s; choose another rate")
+        raise IrqlabError(f"{runner.bench.label} was offered no frame at {rate_pps:.0f} frames/s; choose another rate")
     result.copy_per_frame_metrics(trial)
     residual = trial.instructions - answer["instructions"]
-    _fill(result, runner.testbed, answer, known, residual, Offered(load=load, rate_pps=rate_pps, frames=frames, per=per))
+    _fill(result, runner.bench.lab(), answer, known, residual, Offered(load=load, rate_pps=rate_pps, frames=frames, per=per))
     result.trials = [trial]
     return result
 
@@ -291,15 +291,15 @@ def run(
 def run_iperf(runner: TrialRunner, workload: Workload, test: IperfTrial, memory: bool = False) -> MethodResult:
     """Profiles the window of an iperf3 test. Costs are per full-size frame of payload received. Raises IrqlabError."""
     result = runner.result("profile", workload)
-    known = symbols(runner.testbed)
+    known = symbols(runner.bench.lab())
     runner.progress(f"counting instructions of {test.name}")
-    found, answer = runner.profile(test, addresses(known), lines.asked(runner.testbed, known) if memory else None)
+    found, answer = runner.profile(test, addresses(known), lines.asked(runner.bench.lab(), known) if memory else None)
     frames = found.full_frames
     if not frames:
-        raise IrqlabError(f"{runner.testbed.label}: no payload arrived in the window of {test.name}; choose a higher --mips")
+        raise IrqlabError(f"{runner.bench.label}: no payload arrived in the window of {test.name}; choose a higher --mips")
     residual, rate_pps = found.instructions - answer["instructions"], frames * 1e9 / found.window_ns
     offered = Offered(load=None, rate_pps=rate_pps, frames=frames, per="received", iperf=iperf.sample_of(found))
-    _fill(result, runner.testbed, answer, known, residual, offered)
+    _fill(result, runner.bench.lab(), answer, known, residual, offered)
     return result
 
 

@@ -128,5 +128,5 @@ def sweep(
 
 def usual_tuning(runner: TrialRunner, scheme: str) -> Tuning:
     """Tuning with this scheme, if the driver has schemes and none was requested."""
-    ours = runner.testbed.scheme_names()["rx_scheme"] is not None
-    return Tuning(schemes=Schemes(rx=scheme)) if ours and runner.testbed.config.dut.schemes.rx is None else Tuning()
+    ours = runner.bench.scheme_names()["rx_scheme"] is not None
+    return Tuning(schemes=Schemes(rx=scheme)) if ours and runner.bench.config.dut.schemes.rx is None else Tuning()

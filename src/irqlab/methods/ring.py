@@ -70,9 +70,9 @@ class Sample:
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Forwards both ways, then sends by TCP. Raises IrqlabError if the NIC is not one of the tester's PCI cards."""
-    if not runner.testbed.nic.pci_bus:
+    if not runner.bench.nic.pci_bus:
         raise IrqlabError(
-            f"{runner.testbed.nic.model}: the ring can be recorded only with the tester's own PCI cards (--nic irqlab-...)"
+            f"{runner.bench.nic.model}: the ring can be recorded only with the tester's own PCI cards (--nic irqlab-...)"
         )
     result = runner.result("ring", workload)
     for trial in (RingTrial(options.rate), RingTrial(None)):
@@ -126,7 +126,7 @@ METHOD = Method(
     name="ring",
     place=65,
     title="Transmit ring",
-    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/transmit-ring.md).",
+    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/use/transmit-ring.md).",
     intro="How full the transmit ring is: the descriptors that the driver has handed over and the NIC has not given back. "
     "Only with the tester's own PCI cards, whose wire takes time.",
     sample=Sample,

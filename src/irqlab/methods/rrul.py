@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Latency under load, as flent's rrul and rrul_be measure it (docs/iperf.md)."""
+"""Latency under load, as flent's rrul and rrul_be measure it (docs/use/iperf.md)."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ METHOD = Method(
     place=120,
     title="Latency under load",
     short="Latency under load (rrul)",
-    help="Measure latency under load: TCP flows up and down, with UDP and ICMP probes (flent's rrul; docs/iperf.md).",
+    help="Measure latency under load: TCP flows up and down, with UDP and ICMP probes (flent's rrul; docs/use/iperf.md).",
     intro="Simultaneous TCP flows up (the device sends) and down, and the round trips of ICMP echo and UDP probes, as in flent's "
     "rrul (in four DSCP classes) or rrul_be. Alone: before the flows start. Off the wire: "
     "without the time that the reply was queued behind other frames for the link.",

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
-
-from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+from typing import TYPE_CHECKING, Annotated
 
 from irqlab import units
 from irqlab.config.traffic import mean_frame_bytes, wire_rate_pps
@@ -28,6 +26,9 @@ from irqlab.results.document import MethodResult
 from irqlab.results.values import Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
+
+if TYPE_CHECKING:  # what MLRsearch does when it is imported takes half a second, which most commands need not wait for
+    from MLRsearch import MeasurementResult
 
 MIN_RATE_PPS = 100.0
 COLLAPSED = 0.1
@@ -66,8 +67,8 @@ def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
 
 
 @dataclass
-class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """Lets MLRsearch measure with a runner; remembers every trial."""
+class _Measurer:
+    """MLRsearch's AbstractMeasurer: lets it measure with a runner; remembers every trial."""
 
     runner: TrialRunner
     workload: Workload
@@ -134,6 +135,8 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         return trial
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        from MLRsearch import MeasurementResult
+
         if self.workload.trials_per_load > 1:  # the bracket's trial counts once
             trial = self.made.pop(intended_load, None) or self._new_trial(intended_load)
         else:
@@ -158,6 +161,8 @@ def _not_as_wide(low: float, high: float, width: float) -> tuple[float, float]:
 
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     """Searches the throughput for one frame size. Raises IrqlabError if frames are lost even at MIN_RATE_PPS."""
+    from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
+
     seconds = workload.duration_ns / 1e9
     goal = SearchGoal(
         loss_ratio=workload.loss_tolerance,
@@ -184,7 +189,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
                 f"the tester itself is too slow, even at {worst.spec.loads[0].rate_pps:.0f} frames/s: {worst.live['unreached']}"
             )
         raise IrqlabError(
-            f"{runner.testbed.driver} on {runner.testbed.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
+            f"{runner.bench.driver} on {runner.bench.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
             f"({worst.total('lost')} of {worst.total('sent')} lost, {worst.total('late')} late)"
         )
     bound_pps = float(found.relevant_lower_bound)
@@ -198,7 +203,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     wire_bytes = mean_frame_bytes(workload.size) + 20
     result.per_interface_throughput_mbps = per_direction_pps * wire_bytes * 8 / 1e6
     result.line_rate_limited = not workload.above_line_rate and bound_pps >= wire_rate_pps(
-        wire_bytes - 20, runner.testbed.nic.line_rate_bps
+        wire_bytes - 20, runner.bench.nic.line_rate_bps
     )
     if best.live is not None:
         result.tester_limited = not result.line_rate_limited and _is_tester_limited(

@@ -20,7 +20,7 @@ SUSPEND_DEFER_HARD_IRQS = 100
 SUSPEND_GRO_FLUSH_TIMEOUT_NS = 50_000
 SUSPEND_TIMEOUT_NS = 20_000_000
 """Those of the kernel's own test (tools/testing/selftests/net/busy_poll_test.sh). A gro-flush-timeout of 20 µs, as in the
-proposal's measurements, is too short for a CPU of 250 MIPS (docs/waiting.md)."""
+proposal's measurements, is too short for a CPU of 250 MIPS (docs/use/waiting.md)."""
 
 
 @dataclass(frozen=True)

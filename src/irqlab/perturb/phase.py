@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials begin at another time: arrivals meet the DUT's timer tick at another phase (docs/measuring.md)."""
+"""Trials begin at another time: arrivals meet the DUT's timer tick at another phase (docs/use/measuring.md)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from irqlab.present.drawing import Axes, Figure, draw_line, isolated, mpl
-from irqlab.present.series import Style, published_style
+from irqlab.present.series import Style, published_style, rank_style, style
 from irqlab.present.svg import GREY, INK, finish
 
 
@@ -50,3 +50,11 @@ def mark(kind: str) -> str:
     else:
         axes.plot([22], [8], "x", markersize=12, markeredgecolor=INK, markeredgewidth=2.4)
     return finish(figure, "", {}, decorative=True)
+
+
+def keyed(key: str) -> str:
+    """The swatch of a legend's key (irqlab.present.parts.Legend): a style's number, rank-NUMBER, or a mark."""
+    if key.isdecimal():
+        return swatch(style(int(key)))
+    rank = key.removeprefix("rank-")
+    return swatch(rank_style(int(rank))) if rank != key else mark(key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Exact profiles: instructions per frame by function, context and owner (docs/measuring.md, "A profile")."""
+"""Exact profiles: instructions per frame by function, context and owner (docs/use/measuring.md, "A profile")."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Profile:
     """A profile, per frame forwarded in the measured window."""
 
     result: MethodResult
-    """The row of `measured.results` (docs/results.md)."""
+    """The row of `measured.results` (docs/use/results.md)."""
 
     @cached_property
     def _row(self) -> Row:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Linux functions at which the context changes, for the tester's profiler (docs/protocol.md, `profile`).
+"""The Linux functions at which the context changes, for the tester's profiler (docs/inside/protocol.md, `profile`).
 
 Sources: arch/x86/entry/entry_64.S, arch/x86/include/asm/idtentry.h, kernel/softirq.c, kernel/sched/idle.c of Linux 6.1 to 7.3.
 """

@@ -16,7 +16,7 @@ from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
 
 NIC_PORTS = "the NICs' ports"
-"""I/O ports accessed by the driver or its callees; the tester does not report which port (docs/protocol.md)."""
+"""I/O ports accessed by the driver or its callees; the tester does not report which port (docs/inside/protocol.md)."""
 OTHER_PORTS = "other ports"
 OF_NICS = (*INTERFACES, NIC_PORTS)
 IOMEM = "/proc/iomem"
@@ -79,7 +79,7 @@ def _size(region: Region) -> int:
 
 
 def accesses(answer: Mapping[str, Any], symbols: Symbols, devices: Devices, driver: Collection[str]) -> list[dict[str, Any]]:
-    """The tester's `io` (docs/protocol.md) as `found.io` of a result row, by function and register, most frequent first."""
+    """The tester's `io` (docs/inside/protocol.md) as `found.io` of a result row, by function and register, most frequent first."""
     places: list[tuple[Symbol, str, bool]] = []
     for parent, address, context, _, _ in answer["nodes"]:
         symbol = symbols.at(address)

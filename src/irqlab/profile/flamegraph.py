@@ -76,7 +76,7 @@ def _depth(box: _Box, scale: float) -> int:
 
 
 def svg(row: Row, what: str = "Flame graph") -> str:
-    """The graph of a row of method `profile` (docs/results.md), for an HTML page. `what` is its label for screen readers."""
+    """The graph of a row of method `profile` (docs/use/results.md), for an HTML page. `what` is its label for screen readers."""
     found = row["summary"]
     frames, root = found["frames"], _boxes(row)
     scale = WIDTH / max(1, root.total)

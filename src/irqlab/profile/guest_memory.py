@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT's memory at virtual addresses, through the tester's `read_memory` (docs/protocol.md)."""
+"""The DUT's memory at virtual addresses, through the tester's `read_memory` (docs/inside/protocol.md)."""
 
 from __future__ import annotations
 

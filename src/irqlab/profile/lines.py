@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Lines of memory used per frame, and misses of the caches: by function, and by object and field.
 
-The tester counts by function and address (docs/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT
+The tester counts by function and address (docs/inside/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT
 still has its memory, and adds up.
 """
 
@@ -21,6 +21,7 @@ from irqlab.files import write_atomically
 from irqlab.profile import dwarf
 from irqlab.profile.btf import Btf, end_of_text, section
 from irqlab.profile.guest_memory import GuestMemory
+from irqlab.profile.kallsyms import of_types
 from irqlab.profile.kernel_layout import VMEMMAP, Area, Known, Variable
 from irqlab.profile.kernel_objects import Objects, Place
 from irqlab.profile.symbols import Symbols
@@ -29,11 +30,13 @@ from irqlab.setup import paths
 from irqlab.setup.drivers import DEBUG
 from irqlab.setup.modules import Module
 from irqlab.trials.fingerprint import code_fingerprint
-from irqlab.trials.testbed import LineProfile, Testbed
+from irqlab.trials.initial import LineProfile
+from irqlab.trials.testbed import Testbed
 
 PAGE_DESCRIPTOR = 64
 """Bytes of a struct page (include/linux/mm_types.h)."""
-DATA_SYMBOLS = ("grep", "-i", " [abdrvw] ", "/proc/kallsyms")
+DATA = "abdrvw"
+"""Types of symbols in /proc/kallsyms."""
 MOST_USERS = 8
 """Functions named for a field."""
 
@@ -147,8 +150,8 @@ def known_of(testbed: Testbed, symbols: Symbols) -> Known:
         try:
             text, areas = json.loads(kept.read_text())
         except (OSError, json.JSONDecodeError):
-            with testbed.open() as dut:
-                text = dut.run(*DATA_SYMBOLS)
+            with testbed.open(pooled=True) as dut:
+                text = of_types(dut, DATA)
                 dut.sysctl("kernel.kptr_restrict", "1")  # with 0, addresses are hashed
                 areas = dut.read("/proc/vmallocinfo")["/proc/vmallocinfo"] or ""
             write_atomically(kept, json.dumps([text, areas]).encode())

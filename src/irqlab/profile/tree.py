@@ -18,7 +18,7 @@ CONTEXT_NAMES = {"hardirq": "hard IRQ", "softirq": "softirq", "process": "proces
 
 
 def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str, Any]:
-    """The tester's answer to `profile_result` as `samples` and `stacks` of a result row (docs/results.md).
+    """The tester's answer to `profile_result` as `samples` and `stacks` of a result row (docs/use/results.md).
 
     `driver`: the names of the driver's module and of those it needs.
     """

@@ -68,10 +68,10 @@ FUNCTIONAL_PARAMETERS = f"no_timer_check {RELIABLE_TSC} rcupdate.rcu_cpu_stall_t
 120 s with these. A test may make changes for an hour before its log is read."""
 NO_MSI = "pci=nomsi"
 """Parameter of a DUT with USB NICs and without the instruction clock. QEMU's xHCI loses an MSI-X that becomes due while Linux has
-disabled its interrupter, and never sends another (docs/findings.md). Its INTx is a level, and is not lost."""
+disabled its interrupter, and never sends another (docs/use/findings.md). Its INTx is a level, and is not lost."""
 NO_CX16 = "qemu64,-cx16"
 """The processors of a DUT without the instruction clock. QEMU 7.2 computes wrong flags in cmpxchg16b: if an interrupt follows at
-once, the kernel panics (docs/findings.md). Linux does not use the instruction if the processor lacks it."""
+once, the kernel panics (docs/use/findings.md). Linux does not use the instruction if the processor lacks it."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 BOOTS = 3
@@ -311,7 +311,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
 
     `profile`: the tester can count instructions by function. This takes host time, but no virtual time.
     `to_save`: `save` will be called. A kernel on several processors that panics while it boots is started again: QEMU runs a
-    breakpoint that the kernel has already removed from its code (docs/findings.md).
+    breakpoint that the kernel has already removed from its code (docs/use/findings.md).
     """
     for _ in range(BOOTS - 1 if config.functional and config.cpus > 1 else 0):
         try:

@@ -2,7 +2,7 @@
 """A pool of machines that have run a trial and are reused for the next one from the same snapshot.
 
 A QEMU takes 0.12 s of CPU time to start and restore, and another 0.5 s to translate the DUT's code. A used one is rewound to the
-restored state in about 10 ms (docs/protocol.md, `rewind`) and keeps the translated code. Results are byte-identical.
+restored state in about 10 ms (docs/inside/protocol.md, `rewind`) and keeps the translated code. Results are byte-identical.
 With `IRQLAB_FRESH=1`, every trial starts a new QEMU.
 
 A machine runs one trial at a time. It is reused only if its trial succeeded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""irqlab's end of the tester's socket: one JSON object per line (docs/protocol.md, link 1).
+"""irqlab's end of the tester's socket: one JSON object per line (docs/inside/protocol.md, link 1).
 
 Virtual time stops in the DUT between two calls.
 """
@@ -24,7 +24,7 @@ class Attendant(Protocol):
     """What a debugger does about the DUT while its agent executes a command."""
 
     def paused(self, place: dict[str, Any]) -> None:
-        """The machine was paused (docs/protocol.md, `halt`). Returns when it runs again."""
+        """The machine was paused (docs/inside/protocol.md, `halt`). Returns when it runs again."""
 
     def wait(self, tester: socket.socket) -> None:
         """Returns when the tester has sent something."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reports: one or more result documents as one self-contained HTML page (docs/results.md)."""
+"""Reports: one or more result documents as one self-contained HTML page (docs/use/results.md)."""
 
 from __future__ import annotations
 

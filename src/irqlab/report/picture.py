@@ -20,13 +20,17 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 @dataclass(frozen=True)
 class Panel:
-    """A plot with its title, and below it a legend: number of the style (series.style), and text."""
+    """A plot with its title, and below it a legend: number of the style (series.style) or key (swatches.keyed), and text."""
 
     title: str
     plot: str
-    legend: Sequence[tuple[int, str]] = ()
+    legend: Sequence[tuple[int | str, str]] = ()
     style: Callable[[int], series.Style] = series.style
     """Of the legend's lines, by number."""
+
+    def swatch(self, key: int | str) -> str:
+        """A legend's swatch."""
+        return swatches.keyed(key) if isinstance(key, str) else swatches.swatch(self.style(key))
 
 
 def write(directory: Path, name: str, panels: Sequence[Panel]) -> None:
@@ -53,9 +57,9 @@ def picture(panels: Sequence[Panel], dark: bool) -> str:
         y = top + height
         if panel.legend:
             y += LEGEND_TOP
-        for style, text in panel.legend:
+        for key, text in panel.legend:
             number += 1
-            swatch, _ = _placed(svg.numbered(swatches.swatch(panel.style(style)), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
+            swatch, _ = _placed(svg.numbered(panel.swatch(key), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
             drawn += [swatch, f'<text x="{x + LEGEND_LEFT + SWATCH_WIDTH + 10}" y="{y + 13}">{svg.clean(text)}</text>']
             y += LEGEND_STEP
         bottom = max(bottom, y)
@@ -68,6 +72,12 @@ def picture(panels: Sequence[Panel], dark: bool) -> str:
         f"<style>svg {{ {_palette(dark)} color: var(--ink); font-family: {FONT} }} {text}</style>\n"
         f'<rect width="100%" height="100%" fill="var(--paper)"/>\n' + "".join(titles) + "\n" + "\n".join(drawn) + "\n</svg>\n"
     )
+
+
+def standing_alone(panels: Sequence[Panel]) -> str:
+    """The panels with light colours that are written out, for programs that know no CSS variables."""
+    colours = dict(re.findall(r"--([a-z0-9-]+):\s*([^;]+);", _palette(False)))
+    return re.sub(r"var\(--([a-z0-9-]+)(?:,[^)]*)?\)", lambda found: colours.get(found[1], found[0]), picture(panels, False))
 
 
 def _palette(dark: bool) -> str:

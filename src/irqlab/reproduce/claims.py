@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a paper claims, held against what was measured.
 
-A claim knows where the paper makes it and how to test it on the tables. Its words for yes and for no take their figures from the
+A claim knows where the paper makes it and how to test it on the tables. The words of the answer take their figures from the
 tables, so that no sentence can differ from what was measured. What this project aims at or expects is tested in the same way.
 """
 
@@ -86,34 +86,46 @@ class Finding:
         return f"{self.verdict}: {self.source}: {self.claim} Measured: {self.found}{self.votes}"
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `measured.findings` (docs/results.md)."""
+        """As it stands in `measured.findings` (docs/use/results.md)."""
         fields = {name: value for name, value in asdict(self).items() if value is not None}
         return {**fields, "verdict": self.verdict}
 
 
+Told = tuple[bool, str]
+"""Whether a claim holds, and what was measured, as sentences."""
+
+
 @dataclass(frozen=True)
-class Claim(Generic[T, E]):
-    """A claim about the tables T, tested on the evidence E that is taken from them."""
+class Claim(Generic[T]):
+    """A claim about the tables T."""
 
     source: str
     text: str
     """The claim, as a sentence, with the paper's figures."""
-    evidence: Callable[[T], E | None]
-    """What the claim is tested on; None: these tables cannot tell, and nothing is said."""
-    holds: Callable[[E], bool]
-    yes: Callable[[E], str]
-    """What was measured if the claim holds, as sentences."""
-    no: Callable[[E], str]
+    told: Callable[[T], Told | None]
+    """What the tables tell of it; None: nothing."""
 
     def test(self, tables: T) -> Finding | None:
         """The claim held against the tables; None if they cannot tell."""
-        evidence = self.evidence(tables)
-        if evidence is None:
+        told = self.told(tables)
+        return None if told is None else Finding(self.source, self.text, bool(told[0]), plain(told[1]))
+
+
+def judged(
+    evidence: Callable[[T], E | None], holds: Callable[[E], bool], yes: Callable[[E], str], no: Callable[[E], str] | None = None
+) -> Callable[[T], Told | None]:
+    """What tables tell of a claim, from the evidence taken from them (None: they cannot tell). `no`: None: the words of `yes`."""
+
+    def told(tables: T) -> Told | None:
+        found = evidence(tables)
+        if found is None:
             return None
-        holds = self.holds(evidence)
-        return Finding(self.source, self.text, holds, plain((self.yes if holds else self.no)(evidence)))
+        held = holds(found)
+        return held, (yes if held or no is None else no)(found)
+
+    return told
 
 
-def findings_of(claims: Iterable[Claim[T, Any]], tables: T) -> list[Finding]:
+def findings_of(claims: Iterable[Claim[T]], tables: T) -> list[Finding]:
     """The claims that these tables can tell of, in their order."""
     return [finding for claim in claims if (finding := claim.test(tables)) is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a reproduction leaves: one JSON document, a CSV file per table, one HTML report (docs/results.md)."""
+"""What a reproduction leaves: one JSON document, a CSV file per table, one HTML report (docs/use/results.md)."""
 
 from __future__ import annotations
 

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from irqlab.present import columns, ensemble, series, swatches, tables
+from irqlab.present import columns, ensemble, plots, series, swatches, tables
 from irqlab.present import svg as svgs
 from irqlab.present.parts import Group, Legend, Numbers, Page, Plot, Section
+from irqlab.present.series import Line, Point
 from irqlab.present.tables import Cell
 from irqlab.report import render, view
 from irqlab.reproduce.claims import Finding
@@ -28,6 +29,52 @@ _MARKS = ("grey", "wire", "ring", "cross", "published", "hollow")
 def plot(title: str, svg: str, note: str = "", wide: bool = False) -> Plot:
     """A plot of irqlab.present.plots for a section; the page numbers it."""
     return Plot(title, Markup(svg), note, wide)
+
+
+def over(title: str, lines: Sequence[Line], y_label: str, x_label: str = "Offered load, kpps", top: float | None = None) -> Plot:
+    """A plot of lines over a load. `top`: of the scale; None: as high as the lines."""
+    return plot(title, plots.over_load(lines, y_label, title, None, top, x_label))
+
+
+def line(number: int, name: str, points: Sequence[Point], cross: tuple[float, float] | None = None) -> Line:
+    """What was measured, in the style of a series. `cross`: what the paper says."""
+    return Line(f"series-{number}", name, series.measured_style(number), points, cross=cross)
+
+
+def published(number: int, name: str, points: Sequence[Point], who: str = "the paper") -> Line:
+    """What a paper has of a series."""
+    return Line(f"series-{number}-paper", f"{name}, {who}", series.published_style(number), points)
+
+
+def lines(
+    data: Iterable[R],
+    names: Sequence[str],
+    name_of: Callable[[R], str],
+    x: Callable[[R], float | None],
+    y: Callable[[R], float | None],
+    shown: Iterable[str] | None = None,
+    crosses: Mapping[str, tuple[float, float]] | None = None,
+) -> list[Line]:
+    """A line for each name that is shown, if it has rows; its style is that of its place among the names.
+
+    Rows without an x are left out. `shown`: None: all names; `crosses`: what the paper says, by name.
+    """
+    points: dict[str, list[Point]] = {}
+    for row in data:
+        place = x(row)
+        if place is not None:
+            points.setdefault(name_of(row), []).append((place, y(row)))
+    return [
+        line(names.index(name), name, sorted(points[name], key=lambda point: point[0]), (crosses or {}).get(name))
+        for name in (names if shown is None else shown)
+        if name in points
+    ]
+
+
+def listing(key: str, title: str, short: str, intro: str, *data: Table[Any] | None, note: str = "") -> list[Section]:
+    """A section of nothing but tables; none if there are none."""
+    found = [table(one) for one in data if one is not None]
+    return [Section(key, title, short, intro, [Group(tables=found, note=note)])] if found else []
 
 
 def legend(names: Sequence[str], *marks: tuple[str, str]) -> list[Legend]:

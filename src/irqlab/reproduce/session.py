@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from irqlab.config.ensemble import Ensemble, Member
 from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
+from irqlab.reproduce.table import Table, row_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job, JobRunner
 from irqlab.setup import kernel
@@ -19,6 +20,7 @@ from irqlab.setup.kernel_trees import Options
 from irqlab.trials.testbed import Testbed
 
 K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -85,3 +87,23 @@ class Session:
     def environment(self) -> list[dict[str, Any]]:
         """What was measured on, one entry per testbed."""
         return [testbed.describe() for testbed in self._testbeds.values()]
+
+
+def grid(
+    session: Session,
+    what: str,
+    title: str,
+    row: type[R],
+    cases: Iterable[Mapping[str, Any]],
+    job: Callable[..., Job[T]],
+    figures: Callable[[T], object] = lambda answer: answer,
+) -> Table[R]:
+    """A table with a row for each case, whose job is done.
+
+    `cases`: columns by name, which are the arguments of `job`; `figures`: of a job's answer, where the other columns are from, by
+    name.
+    """
+    every = list(cases)
+    answers = session.all(what, {tuple(case.values()): job(**case) for case in every})
+    rows = (row_of(row, case, figures(answers[tuple(case.values())])) for case in every)
+    return Table(title, row, tuple(rows))

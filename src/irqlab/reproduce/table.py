@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
@@ -53,8 +53,12 @@ class Table(Generic[R]):
             found.setdefault(key(row), []).append(row)
         return {one: tuple(rows) for one, rows in found.items()}
 
+    def keyed(self, key: Callable[[R], K], *needed: K) -> dict[K, R]:
+        """The rows by a key, of equal ones the last; empty if one that is needed is missing."""
+        return keyed(self.rows, key, *needed)
+
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `measured.tables` (docs/results.md)."""
+        """As it stands in `measured.tables` (docs/use/results.md)."""
         return {"title": self.title, **columns.to_json(self.row, self.rows)}
 
     def schema(self) -> dict[str, Any]:
@@ -69,6 +73,25 @@ class Table(Generic[R]):
         further columns, NAME_min and NAME_max, behind the others.
         """
         return columns.to_csv(self.row, self.rows, ranges or {})
+
+
+def row_of(row: type[R], *sources: object, **given: Any) -> R:
+    """A row. What is not given is what the first of the sources says under the column's name: its entry, or its attribute.
+
+    Raises TypeError if a column without a default has no value.
+    """
+    for field in fields(row):  # type: ignore[arg-type]
+        for source in () if field.name in given else sources:
+            if field.name in source if isinstance(source, Mapping) else hasattr(source, field.name):
+                given[field.name] = source[field.name] if isinstance(source, Mapping) else getattr(source, field.name)
+                break
+    return row(**given)
+
+
+def keyed(rows: Iterable[R], key: Callable[[R], K], *needed: K) -> dict[K, R]:
+    """Rows by a key, of equal ones the last; empty if one that is needed is missing."""
+    found = {key(row): row for row in rows}
+    return found if set(needed) <= set(found) else {}
 
 
 def tables_of(found: object) -> dict[str, Table[Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results as JSON: `command`, `environment` (DUTs and host), `measured` (docs/results.md).
+"""Results as JSON: `command`, `environment` (DUTs and host), `measured` (docs/use/results.md).
 
 `measured` depends only on the inputs: repeating a command gives a byte-identical `measured`, on any host.
 """
@@ -177,7 +177,7 @@ class Documents:
         try:
             return msgspec.convert(content, self.type)
         except msgspec.ValidationError as error:
-            raise IrqlabError(f"not a valid result document (docs/results.md): {error}") from error
+            raise IrqlabError(f"not a valid result document (docs/use/results.md): {error}") from error
 
     def read(self, path: Path) -> dict[str, Any]:
         """Reads a document back and validates it. Raises IrqlabError if it is invalid."""

@@ -107,7 +107,7 @@ class LivePort(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Live(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tester on real ports (docs/live.md)."""
+    """The tester on real ports (docs/use/live.md)."""
 
     ports: list[LivePort]
     cpus: Annotated[list[int] | None, Meta(description="For sending and receiving; null: not pinned.")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Types of what a result document says of the memory behind a DUT's processor (docs/memory-model.md)."""
+"""Types of what a result document says of the memory behind a DUT's processor (docs/use/memory-model.md)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Interrupt(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Memory(Struct, frozen=True, forbid_unknown_fields=True):
-    """The memory behind the processor (docs/memory-model.md)."""
+    """The memory behind the processor (docs/use/memory-model.md)."""
 
     hardware: str
     caches: list[MemoryCache]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Types of what was measured, in a result document (docs/results.md): trials, and rows without their samples and summaries.
+"""Types of what was measured, in a result document (docs/use/results.md): trials, and rows without their samples and summaries.
 
 Where it was measured is in irqlab.results.environment.
 
@@ -72,7 +72,7 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stream(Struct, frozen=True, forbid_unknown_fields=True):
-    """The frames of one load in one direction (docs/protocol.md)."""
+    """The frames of one load in one direction (docs/inside/protocol.md)."""
 
     from_: Count = msgspec.field(name="from")
     to: Count
@@ -96,7 +96,7 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Port(Struct, frozen=True, forbid_unknown_fields=True):
-    """A port of the tester (docs/protocol.md)."""
+    """A port of the tester (docs/inside/protocol.md)."""
 
     sent: Count
     refused: Count
@@ -134,7 +134,7 @@ class TlbCounts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryCounts(Struct, frozen=True, forbid_unknown_fields=True):
-    """The memory model's counters in the window (docs/protocol.md)."""
+    """The memory model's counters in the window (docs/inside/protocol.md)."""
 
     stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory, registers and interrupts.")]
     stalls_ps: Stalls
@@ -211,7 +211,7 @@ class Spread(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EnsembleRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which member of an ensemble a row is; the first also describes the ensemble (docs/measuring.md)."""
+    """Which member of an ensemble a row is; the first also describes the ensemble (docs/use/measuring.md)."""
 
     member: Annotated[int, Meta(ge=0, description="0: nothing is perturbed.")]
     members: Annotated[int | UnsetType, Meta(description="How many there are; those after the first follow it.")] = UNSET

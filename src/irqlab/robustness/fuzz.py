@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fault injection: tests a driver with a NIC that misbehaves (docs/lan78xx.md, docs/rtl8139-model.md).
+"""Fault injection: tests a driver with a NIC that misbehaves (docs/papers/lan78xx.md, docs/inside/rtl8139-model.md).
 
 A case is one fault. Of a USB NIC: a corrupted bulk IN transfer, control reply or interrupt status, or a refused bulk OUT. Of a
 PCI card: a register that reads wrong, a descriptor that is written wrong or not at all, or an interrupt without a cause.
@@ -164,7 +164,7 @@ def run(
 
     After Ctrl-C, the rounds that were finished are returned before KeyboardInterrupt is raised.
     """
-    testbed = checking(runner.testbed)
+    testbed = checking(runner.bench.lab())
     _ = testbed.prepared
     done = 0
     rounds = PCI_ROUNDS_OF_RUN if testbed.nic.pci_bus else ROUNDS_OF_RUN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Repeatedly replugs a USB NIC, or suspends the system, under traffic (docs/lan78xx.md).
+"""Repeatedly replugs a USB NIC, or suspends the system, under traffic (docs/papers/lan78xx.md).
 
 System suspend goes only as far as the drivers' suspend and resume callbacks (pm_test), so no wake-up source is needed. Runtime
 suspend (USB autosuspend) happens while the interface is down.
@@ -45,7 +45,7 @@ class Report:
 
 def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
     """Runs cycles in one DUT. Raises IrqlabError if the NIC cannot be unplugged, or the DUT dies."""
-    testbed = runner.testbed
+    testbed = runner.bench.lab()
     nicport.require_hotplug(testbed)
     report = Report(kind)
     with runner.slots, testbed.open() as dut:

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from irqlab.config import engine
 from irqlab.config.addresses import INTERFACES, dut_ip, stream
 from irqlab.config.schemes import Combination
 from irqlab.config.traffic import Load, wire_rate_pps
 from irqlab.dut.router import Dut
-from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
+from irqlab.trials.trial import Conditions, Trial
 
 GENTLE_PPS = 10_000.0
 BUSIER = 1.25
@@ -42,6 +44,32 @@ def choose(dut: Dut, combination: Combination, first: str = INTERFACES[0]) -> No
     ]
     for interface, direction, name in sorted(settings, key=lambda s: (s[0] != first, s[1] != before)):
         dut.write(f"/sys/class/net/{interface}/irqmod/{direction}_scheme", name)
+
+
+@dataclass(frozen=True)
+class Forwarded:
+    """What a driver forwards with a combination of schemes."""
+
+    spec: SchemesTrial
+    forwarded_pps: float
+    instructions_per_frame: float | None
+
+
+@dataclass(frozen=True)
+class SchemesTrial(Trial[Forwarded]):
+    """A load of short frames in one direction, with these schemes. None: a driver without schemes."""
+
+    combination: Combination | None
+    rate_pps: float
+    result_type: ClassVar[type] = Forwarded
+
+    def measure(self, dut: Dut, conditions: Conditions) -> Forwarded:
+        """Runs the trial on a restored DUT. Raises IrqlabError."""
+        if self.combination is not None:
+            choose(dut, self.combination)
+        trial = ForwardingTrial(loads=(Load(rate_pps=self.rate_pps, size=FRAME_BYTES),))
+        found = trial.measure(dut, conditions, fresh=False)
+        return Forwarded(self, found.forwarded_pps, found.instructions_per_frame)
 
 
 class Overload:
@@ -85,12 +113,8 @@ class Overload:
         forwarded_pps: float = last["received"] * 1e9 / duration_ns
         return min(max(2 * forwarded_pps, UNMEASURED_LEAST_PPS), 2 * UNMEASURED_PPS)
 
-    def _trial(self, combination: Combination | None, rate_pps: float) -> ForwardingResult:
-        with self.testbed.open() as dut:
-            if combination is not None:
-                choose(dut, combination)
-            trial = ForwardingTrial(loads=(Load(rate_pps=rate_pps, size=FRAME_BYTES),))
-            return trial.measure(dut, self.testbed.conditions, fresh=False)
+    def _trial(self, combination: Combination | None, rate_pps: float) -> Forwarded:
+        return self.testbed.run(SchemesTrial(combination, rate_pps))
 
     def offer(self, dut: Dut, rate_pps: float, duration_ns: int, everywhere: bool = False) -> dict[str, Any]:
         """Offers a load in one direction and waits for its end; returns the stream's result.

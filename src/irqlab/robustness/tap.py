@@ -172,7 +172,7 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
 
     `overload`: the testbed, with the capacities measured so far.
     """
-    with overload.testbed.open() as dut:
+    with overload.testbed.open(pooled=True) as dut:
         dut.kernel_log.news()
         return _run_in(dut, overload, script, combination)
 
@@ -183,7 +183,7 @@ def run_in_turn(overload: Overload, scripts: Sequence[Script], combination: Comb
     Returns the reports of those that ran, by name. Raises IrqlabError as `run` does.
     """
     reports: dict[str, Report] = {}
-    with overload.testbed.open() as dut:
+    with overload.testbed.open(pooled=True) as dut:
         dut.kernel_log.news()
         for script in scripts:
             reports[script.name] = _run_in(dut, overload, script, combination)

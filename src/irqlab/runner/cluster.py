@@ -24,15 +24,11 @@ import distributed
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from irqlab import files
-from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.qemu import snapshots
-from irqlab.qemu.machine import MachineConfig
-from irqlab.qemu.snapshots import Snapshot
-from irqlab.setup import nics, paths, qemu
-from irqlab.trials import cache as trialcache
-from irqlab.trials.testbed import LineProfile, Testbed
-from irqlab.trials.trial import Conditions, Trial
+from irqlab.setup import paths, qemu
+from irqlab.trials.initial import InitialState, LineProfile
+from irqlab.trials.trial import Trial
 
 KEEP_BYTES = 4 << 30
 """Maximum size of a worker's files; the least recently used are removed first."""
@@ -54,12 +50,9 @@ def kept(sha256: str) -> Path:
 
 @dataclass(frozen=True)
 class Order:
-    """A trial for a worker. Files are named by their hashes."""
+    """A trial for a worker. The files of `initial` are the client's; the worker has its own, by their hashes."""
 
-    config: TestbedConfig
-    machine: MachineConfig
-    nic: nics.Nic
-    conditions: Conditions
+    initial: InitialState
     state: str
     vmlinux: str
     initrd: str
@@ -88,7 +81,7 @@ class File(WorkerPlugin):
 
 
 class Cluster:
-    """The workers of a scheduler. A context manager. Raises IrqlabError if it cannot be reached."""
+    """The workers of a scheduler, for a testbed's trials. A context manager. Raises IrqlabError if it cannot be reached."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.removeprefix("tcp://").rpartition(":")
@@ -138,64 +131,36 @@ class Cluster:
             self.client.unregister_worker_plugin(f"irqlab-{sha256}")
             self._sent.discard(sha256)
 
-    def run(self, order: Order, key: str) -> dict[str, Any]:
-        """Runs a trial on some worker; returns the result of `work`. Concurrent calls with the same key share one trial."""
+    def measure(
+        self, key: str, initial: InitialState, trial: Trial[R], addresses: dict[str, Any] | None, lines: LineProfile | None
+    ) -> tuple[R, dict[str, Any] | None]:
+        """Runs a trial on some worker. Concurrent calls with the same key share one trial. Raises IrqlabError."""
+        if lines is not None:
+            raise IrqlabError("lines of memory cannot be profiled on a cluster")
+        if not trial.cacheable:
+            raise IrqlabError("captures cannot be written on a cluster")
+        machine = initial.machine
+        state, vmlinux, initrd, tester = map(self.place, (initial.state, machine.kernel.vmlinux, machine.initrd, machine.tester))
+        order = Order(initial, state, vmlinux, initrd, tester, trial, addresses)
         future = self.client.submit(work, order, key=f"irqlab-trial-{key}", pure=True, allow_other_workers=False)
         try:
-            answer: dict[str, Any] = future.result()
+            result, profile = future.result()
         except IrqlabError:
             raise
         except Exception as error:
             raise IrqlabError(f"the cluster could not run a trial: {type(error).__name__}: {error}") from error
-        return answer
+        return trial.restore(result), profile
 
 
-def work(order: Order) -> dict[str, Any]:
-    """Runs a trial on a worker. Raises IrqlabError if this machine has another QEMU."""
-    found = qemu.find()
-    if found.version_text != order.machine.qemu.version_text:
-        raise IrqlabError(f"a worker has {found.version_text}; the snapshots need {order.machine.qemu.version_text}")
+def work(order: Order) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Runs a trial on a worker: its result as JSON data, and its profile. Raises IrqlabError if it has another QEMU."""
+    found, wanted = qemu.find(), order.initial.machine
+    if found.version_text != wanted.qemu.version_text:
+        raise IrqlabError(f"a worker has {found.version_text}; the snapshots need {wanted.qemu.version_text}")
     state, vmlinux, initrd, tester = (kept(name) for name in (order.state, order.vmlinux, order.initrd, order.tester))
     for path in (state, vmlinux, initrd, tester):
         with contextlib.suppress(OSError):
             os.utime(path.parent)
-    machine = replace(
-        order.machine, qemu=found, kernel=replace(order.machine.kernel, vmlinux=vmlinux), initrd=initrd, tester=tester
-    )
-    testbed = Testbed(replace(order.config, cached=False), machine, [], order.nic)
-    testbed.__dict__["prepared"] = Snapshot(state, {})
-    testbed.__dict__["conditions"] = order.conditions
-    result, profile = testbed.measure(order.trial, order.addresses)
-    return {"result": order.trial.store(result), "profile": profile}
-
-
-class RemoteTestbed(Testbed):
-    """A testbed whose trials run on a cluster. Cached results are reused; snapshots are made locally."""
-
-    cluster: Cluster
-
-    @classmethod
-    def of(cls, testbed: Testbed, cluster: Cluster) -> RemoteTestbed:
-        """The same testbed, on a cluster."""
-        found = cls(testbed.config, testbed.machine, testbed.modules, testbed.nic)
-        found.cluster = cluster
-        return found
-
-    def measure(
-        self, trial: Trial[R], addresses: dict[str, Any] | None = None, lines: LineProfile | None = None
-    ) -> tuple[R, dict[str, Any] | None]:
-        """Runs one trial on the cluster."""
-        if lines is not None:
-            raise IrqlabError("lines of memory cannot be profiled on a cluster")
-        answer = self._order(trial, addresses)
-        return trial.restore(answer["result"]), answer["profile"]
-
-    def _order(self, trial: Trial[Any], addresses: dict[str, Any] | None) -> dict[str, Any]:
-        if not trial.cacheable:
-            raise IrqlabError("captures cannot be written on a cluster")
-        place, machine = self.cluster.place, self.machine
-        order = Order(
-            self.config, machine, self.nic, self.conditions, place(self.prepared.state), place(machine.kernel.vmlinux),
-            place(machine.initrd), place(machine.tester), trial, addresses,
-        )  # fmt: skip
-        return self.cluster.run(order, trialcache.key_of(self.parts, trial, addresses))
+    machine = replace(wanted, qemu=found, kernel=replace(wanted.kernel, vmlinux=vmlinux), initrd=initrd, tester=tester)
+    result, profile = replace(order.initial, machine=machine, state=state).measure(order.trial, order.addresses)
+    return order.trial.store(result), profile

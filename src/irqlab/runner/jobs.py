@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs jobs in parallel on their testbeds, with progress and a limit on concurrent trials.
+"""Runs jobs in parallel on their benches, with progress and a limit on concurrent trials.
 
 The first error, or Ctrl-C, ends all jobs and QEMUs. Finished trials are in the cache.
 """
@@ -19,7 +19,7 @@ from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError, workers
 from irqlab.runner.progress import ProgressDisplay
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.testbed import Testbed
+from irqlab.trials.bench import Bench
 
 MAX_THREADS = 64
 """Limit on concurrent jobs; concurrent trials are limited separately, by slots."""
@@ -48,10 +48,10 @@ def terminate_like_ctrl_c() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Job(Generic[T]):
-    """Work on one testbed, with a label for the progress display. It depends only on its runner."""
+    """Work on one bench, with a label for the progress display. It depends only on its runner."""
 
     label: str
-    testbed: Testbed
+    bench: Bench
     work: Callable[[TrialRunner], T]
 
 
@@ -81,7 +81,8 @@ class JobRunner:
     def run(self, what: str, jobs: Mapping[K, Job[T]], answers: Answers[K, T] | None = None) -> dict[K, T]:
         """Runs independent jobs in parallel; returns their results by key, in the order of `jobs`.
 
-        `answers` is filled meanwhile. Raises the first error; an IrqlabError is prefixed with the job's label.
+        `answers` is filled meanwhile. Raises the first error, of several at once that of the first job. The label of the job
+        stands before the text of an IrqlabError.
         """
         answers = Answers() if answers is None else answers
         batch = self.display.batch(what, len(jobs))
@@ -90,11 +91,12 @@ class JobRunner:
             with workers(min(MAX_THREADS, len(jobs))) as pool:
                 for key, job in jobs.items():
                     tell, finished = batch.job(job.label)
-                    answers.runners[key] = TrialRunner(job.testbed, self._slots, tell)
+                    answers.runners[key] = TrialRunner(job.bench, self._slots, tell)
                     futures[key] = pool.submit(_one, job, answers.runners[key], finished)
                 finished_or_failed, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
-                for future in finished_or_failed:
-                    future.result()
+                for future in futures.values():
+                    if future in finished_or_failed:
+                        future.result()
         finally:
             for key, future in futures.items():
                 if not future.cancelled() and future.exception() is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a method on every testbed with every workload; keeps partial results on Ctrl-C or an error."""
+"""Runs a method on every bench with every workload; keeps partial results on Ctrl-C or an error."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from irqlab.results import document, ensemble
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Answers, Job, JobRunner, UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
+from irqlab.trials.bench import Bench
 from irqlab.trials.testbed import Testbed
 
 Method = Callable[[TrialRunner, Workload], list[MethodResult]]
@@ -28,16 +29,16 @@ class Outcome:
 
     results: list[MethodResult] = field(default_factory=list)
     environment: list[dict[str, Any]] = field(default_factory=list)
-    """Descriptions of the testbeds."""
+    """Descriptions of the benches."""
     error: IrqlabError | None = None
 
     def document(self) -> dict[str, Any]:
-        """The JSON document (docs/results.md)."""
+        """The JSON document (docs/use/results.md)."""
         return document.document(["irqlab", *sys.argv[1:]], self.environment, self.results, complete=self.error is None)
 
 
 def measure(
-    testbeds: Sequence[TestbedConfig | Testbed],
+    benches: Sequence[TestbedConfig | Bench],
     workloads: Sequence[Workload],
     jobs: int,
     method: Method,
@@ -45,30 +46,30 @@ def measure(
     cut_short: str,
     ensembles: Sequence[Ensemble] = (),
 ) -> Outcome:
-    """Runs `method` on every testbed with every workload, with at most `jobs` concurrent trials.
+    """Runs `method` on every bench with every workload, with at most `jobs` concurrent trials.
 
     After an error or Ctrl-C, `Outcome.error` is set, and the results are those so far. The trials of an interrupted method
-    are in a row of method `cut_short`. `ensembles`: one per testbed; the rows of all members are results.
+    are in a row of method `cut_short`. `ensembles`: one per bench; the rows of all members are results.
     """
     outcome = Outcome()
     answers: Answers[_Place, list[MethodResult]] = Answers()
-    casts = list(ensembles) or [Ensemble()] * len(testbeds)
+    casts = list(ensembles) or [Ensemble()] * len(benches)
     places: list[_Place] = []
     try:
         with terminate_like_ctrl_c(), JobRunner(jobs) as runner:
-            found = [one if isinstance(one, Testbed) else Testbed.resolve(one) for one in testbeds]
+            found = [Testbed.resolve(one) if isinstance(one, TestbedConfig) else one for one in benches]
             _introduce(runner, found)
-            described = {n: Job(testbed.label, testbed, _describe) for n, testbed in enumerate(found)}
+            described = {n: Job(bench.label, bench, _describe) for n, bench in enumerate(found)}
             outcome.environment += runner.run("preparing", described).values()
             for note in dict.fromkeys(note for dut in outcome.environment for note in dut["dut"]["notes"]):
                 runner.display.say(f"  {note}")
-            beds = {(n, k): testbed for n, cast in enumerate(casts) for k, testbed in enumerate(_members(found[n], cast))}
-            places = [_Place(n, m, k) for n, k in beds for m in range(len(workloads))]
+            members = {(n, k): bench for n, cast in enumerate(casts) for k, bench in enumerate(_members(found[n], cast))}
+            places = [_Place(n, m, k) for n, k in members for m in range(len(workloads))]
             chosen = {}
-            for at in sorted(places, key=lambda at: (at.member, at.testbed, at.workload)):
-                workload, testbed = workloads[at.workload], beds[at.testbed, at.member]
-                named = f"{testbed.label} {workload.size}{f' #{at.member}' if at.member else ''}"
-                chosen[at] = Job(named, testbed, partial(_at, method, workload))
+            for at in sorted(places, key=lambda at: (at.member, at.bench, at.workload)):
+                workload, bench = workloads[at.workload], members[at.bench, at.member]
+                named = f"{bench.label} {workload.size}{f' #{at.member}' if at.member else ''}"
+                chosen[at] = Job(named, bench, partial(_at, method, workload))
             runner.run(name, chosen, answers)
     except KeyboardInterrupt:
         trials = sum(len(runner.done) for runner in answers.runners.values())
@@ -77,7 +78,7 @@ def measure(
         outcome.error = error
     for n, cast in enumerate(casts):
         for m, workload in enumerate(workloads):
-            mine = [at for at in places if (at.testbed, at.workload) == (n, m)]
+            mine = [at for at in places if (at.bench, at.workload) == (n, m)]
             rows = _rows({at.member: answers.done[at] for at in mine if at in answers.done}, cast)
             for at in mine:
                 if at not in answers.done and at in answers.runners and answers.runners[at].done:
@@ -85,25 +86,25 @@ def measure(
                     short.ensemble = None if cast.single else {"member": cast.number(at.member)}
                     rows.append(short)
             for row in rows:
-                row.dut = n if len(testbeds) > 1 else None
+                row.dut = n if len(benches) > 1 else None
             outcome.results += rows
     return outcome
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A job: the numbers of its testbed, of its workload and, in the testbed's ensemble, of its member."""
+    """A job: the numbers of its bench, of its workload and, in the bench's ensemble, of its member."""
 
-    testbed: int
+    bench: int
     workload: int
     member: int
 
 
-def _members(testbed: Testbed, cast: Ensemble) -> list[Testbed]:
-    """A testbed for each member."""
+def _members(bench: Bench, cast: Ensemble) -> list[Bench]:
+    """A bench for each member."""
     if cast.single:
-        return [testbed]
-    return [testbed.with_member(member) for member in cast.cast()]
+        return [bench]
+    return [bench.with_member(member) for member in cast.cast()]
 
 
 def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodResult]:
@@ -123,14 +124,14 @@ def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodRes
     return rows
 
 
-def _introduce(runner: JobRunner, testbeds: Sequence[Testbed]) -> None:
+def _introduce(runner: JobRunner, benches: Sequence[Bench]) -> None:
     """Prints what is measured, and notes on the NIC models."""
     said: set[str] = set()
-    for testbed in testbeds:
-        runner.display.say(f"{testbed.label} on {testbed.where}")
-        if testbed.nic.note and testbed.nic.model not in said:
-            runner.display.say(f"  {testbed.nic.note}")
-        said.add(testbed.nic.model)
+    for bench in benches:
+        runner.display.say(f"{bench.label} on {bench.where}")
+        if bench.nic.note and bench.nic.model not in said:
+            runner.display.say(f"  {bench.nic.note}")
+        said.add(bench.nic.model)
 
 
 def _at(method: Method, workload: Workload, runner: TrialRunner) -> list[MethodResult]:
@@ -138,7 +139,7 @@ def _at(method: Method, workload: Workload, runner: TrialRunner) -> list[MethodR
 
 
 def _describe(runner: TrialRunner) -> dict[str, Any]:
-    return runner.testbed.describe()
+    return runner.bench.describe()
 
 
 def _cut_short(runner: TrialRunner, name: str, workload: Workload) -> MethodResult:

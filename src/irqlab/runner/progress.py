@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 
@@ -10,8 +13,38 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from irqlab.setup.say import QUIET
+
 MAX_LINES = 16
 """For batches of more jobs, a terminal shows one bar for all; without a terminal, only finished jobs are printed."""
+
+SAY_EVERY_S = 3.0
+
+
+class Remaining:
+    """How much of a task is done, and how long the rest may take; safe to use from several threads."""
+
+    def __init__(self, parts: int) -> None:
+        self._parts, self._done = parts, 0
+        self._lock = threading.Lock()
+        self._began_s = time.monotonic()
+        self._said_s = self._began_s
+
+    def one_done(self) -> str:
+        """Counts a part; says how far it is, at most every SAY_EVERY_S seconds and at the end; else empty."""
+        with self._lock:
+            self._done += 1
+            now_s = time.monotonic()
+            left_s = (now_s - self._began_s) / self._done * (self._parts - self._done)
+            if self._done < self._parts and now_s - self._said_s < SAY_EVERY_S:
+                return ""
+            self._said_s = now_s
+            share = f"{self._done} of {self._parts}"
+            return share if left_s < SAY_EVERY_S else f"{share}, about {_rough(left_s)} left"
+
+
+def _rough(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 class _Count(ProgressColumn):
@@ -25,7 +58,7 @@ class ProgressDisplay:
     """Displays progress. A context manager: leaving it removes the bars."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, quiet=QUIET in os.environ)
         self._live = self._console.is_terminal
         self._bars = Progress(
             SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=16), _Count(),

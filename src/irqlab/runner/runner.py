@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a method's trials on a testbed, with a limit on concurrent trials, and progress."""
+"""Runs a method's trials on a bench, with a limit on concurrent trials, and progress."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, workers
 from irqlab.qemu.machine import MachineError
 from irqlab.results.document import MethodResult
+from irqlab.runner.progress import Remaining
+from irqlab.trials.bench import Bench
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
-from irqlab.trials.testbed import LineProfile, Testbed
+from irqlab.trials.initial import LineProfile
 from irqlab.trials.trial import Trial
 
 R = TypeVar("R")
@@ -28,9 +30,9 @@ Progress = Callable[[str], None]
 
 @dataclass
 class TrialRunner:
-    """Runs trials on a testbed; `slots` limits the number of concurrent trials."""
+    """Runs trials on a bench; `slots` limits the number of concurrent trials."""
 
-    testbed: Testbed
+    bench: Bench
     slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     progress: Progress = lambda _: None
     done: list[ForwardingResult] = field(default_factory=list)
@@ -41,14 +43,14 @@ class TrialRunner:
     def trial(self, trial: Trial[R]) -> R:
         """Runs a trial as soon as a slot is free."""
         with self.slots, cancelled_or_failed():
-            result = self.testbed.run(trial)
+            result = self.bench.run(trial)
         self._remember(result)
         return result
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `trial`, and the profile of its window (docs/protocol.md, `profile`)."""
+        """As `trial`, and the profile of its window (docs/inside/protocol.md, `profile`)."""
         with self.slots:
-            result, profile = self.testbed.profile(trial, addresses, lines)
+            result, profile = self.bench.profile(trial, addresses, lines)
         self._remember(result)
         return result, profile
 
@@ -79,15 +81,20 @@ class TrialRunner:
         with workers(len(trials)) as pool:
             return list(pool.map(one, range(len(trials)), trials))
 
-    def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
-        """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result."""
+    def attempts(self, trials: Sequence[Trial[R]], what: str) -> list[R | IrqlabError]:
+        """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result.
+
+        `what` is told with the number of trials that are done, and how long the others may take.
+        """
+        left = Remaining(len(trials))
 
         def one(trial: Trial[R]) -> R | IrqlabError:
             try:
                 result = self.attempt(trial)
             except CancelledError as error:
                 return error
-            self.progress(say(trial))
+            if text := left.one_done():
+                self.progress(f"{what}: {text}")
             return result
 
         with workers(len(trials)) as pool:
@@ -99,7 +106,7 @@ class TrialRunner:
             if cached:
                 return self.trial(trial)
             with cancelled_or_failed():
-                return self.testbed.measure(trial)[0]
+                return self.bench.run(trial, cached=False)
         except (KernelProblemError, MachineError, DutError) as error:
             return error
 
@@ -126,28 +133,33 @@ class TrialRunner:
         beyond = rate_pps > self.wire_pps(workload)
         return replace(self.spec(workload, rate_pps), above_line_rate=workload.above_line_rate or beyond)
 
+    @property
+    def counts_instructions(self) -> bool:
+        """Whether the DUT's instructions can be counted and profiled: not on real ports."""
+        return self.bench.config.mips > 0
+
     def wire_pps(self, workload: Workload) -> float:
         """Line rate in one direction, in frames/s."""
-        return wire_rate_pps(mean_frame_bytes(workload.size), self.testbed.nic.line_rate_bps)
+        return wire_rate_pps(mean_frame_bytes(workload.size), self.bench.nic.line_rate_bps)
 
     def ceiling_pps(self, workload: Workload) -> float:
         """The highest rate of one direction that the tester can offer, in frames/s; infinite in the lab."""
-        return self.testbed.ceiling_pps(workload.size, workload.bidirectional)
+        return self.bench.ceiling_pps(workload.size, workload.bidirectional)
 
     def most_pps(self, workload: Workload) -> float:
         """The highest rate of one direction that is worth a trial, in frames/s; infinite in the lab."""
-        return self.testbed.most_pps(workload.size, workload.bidirectional)
+        return self.bench.most_pps(workload.size, workload.bidirectional)
 
     def result(self, method: str, workload: Workload) -> MethodResult:
-        """An empty result row of a method on this runner's testbed."""
-        names = self.testbed.scheme_names()
+        """An empty result row of a method on this runner's bench."""
+        names = self.bench.scheme_names()
         return MethodResult(
             method=method,
-            driver=self.testbed.driver,
-            nic=self.testbed.nic.model,
+            driver=self.bench.driver,
+            nic=self.bench.nic.model,
             frame_bytes=workload.size,
             bidirectional=workload.bidirectional,
-            mips=self.testbed.machine.mips,
+            mips=self.bench.config.mips,
             rx_scheme=names["rx_scheme"],
             tx_scheme=names["tx_scheme"],
             variant=names["variant"],

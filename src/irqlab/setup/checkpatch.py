@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from irqlab.setup import SetupError, archive, debs, drivers
+from irqlab.setup import SetupError, archive, debs, drivers, linted
 from irqlab.setup.paths import appearing, cache_dir, locked
 from irqlab.setup.say import say
 
@@ -32,11 +32,18 @@ IGNORED = {
 
 def check(paths: Sequence[Path], ignored: Iterable[str] = IGNORED) -> list[str]:
     """The complaints about these files, ``PATH:LINE: KIND:TYPE: TEXT``. Raises SetupError."""
-    command = ["perl", str(_program()), "--strict", "--no-tree", "--terse", "--show-types", "--no-summary"]
+    program = _program()
+    options = ["--strict", "--no-tree", "--terse", "--show-types", "--no-summary"]
     if names := ",".join(ignored):
-        command.append(f"--ignore={names}")
+        options.append(f"--ignore={names}")
+    command = ["perl", str(program), *options]
+    parts: list[str | bytes] = ["checkpatch", *options]
+    parts += [path.read_bytes() for path in map(program.with_name, FILES) if path.is_file()]
 
     def complaints(path: Path) -> list[str]:
+        return linted.complaints([*parts, str(path.absolute()), path.read_bytes()], lambda: checked(path))
+
+    def checked(path: Path) -> list[str]:
         with tempfile.TemporaryDirectory() as cwd:  # it writes a file there
             file = str(path.absolute())
             done = subprocess.run([*command, "-f", file], capture_output=True, text=True, check=False, cwd=cwd)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irqlab.files import Scratch
-from irqlab.setup import SetupError, buildroot, headers, kernel
+from irqlab.setup import SetupError, buildroot, headers, kernel, linted
 from irqlab.setup.bootable import Kernel
 from irqlab.setup.paths import appearing, cache_dir, locked, project_dir, sweep
 
@@ -105,9 +105,15 @@ def build_files(target: Kernel, files: dict[str, bytes]) -> Path:
 def lint(target: Kernel, instruments: bool = True) -> list[str]:
     """The warnings of a build of everything with W=1 and sparse; without `instruments` as a user makes it."""
     flags = _LINT if instruments else (*_LINT, "IRQMOD_INSTRUMENTS=")
-    with Scratch() as scratch:
-        said = _compile(scratch, headers.of(target), _files(_folders((), home()), home()), flags)
-    return [line for line in said if buildroot.COMPLAINT.search(line) and not _of_the_kernel(line)]
+    made, files = headers.of(target), _files(_folders((), home()), home())
+
+    def check() -> list[str]:
+        with Scratch() as scratch:
+            said = _compile(scratch, made, files, flags)
+        return [line for line in said if buildroot.COMPLAINT.search(line) and not _of_the_kernel(line)]
+
+    sparse = (made.root.directory / "usr/bin/sparse").read_bytes()
+    return linted.complaints(("drivers", _key(target, made, files), *flags, sparse), check)
 
 
 def module_file(target: Kernel, source: Source, root: Path | None = None) -> Path:

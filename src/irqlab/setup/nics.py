@@ -99,7 +99,7 @@ def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] 
 
 
 def _own(model: str, note: str) -> Nic:
-    text = f"{note} The tester's own model, with time on bus and wire (docs/i82559-model.md)."
+    text = f"{note} The tester's own model, with time on bus and wire (docs/inside/i82559-model.md)."
     return Nic(
         model,
         0x8086,
@@ -115,7 +115,7 @@ def _own(model: str, note: str) -> Nic:
 
 
 def _own_rtl8139() -> Nic:
-    text = "RTL8139C+. The tester's own model, with time on bus and wire (docs/rtl8139-model.md)."
+    text = "RTL8139C+. The tester's own model, with time on bus and wire (docs/inside/rtl8139-model.md)."
     return Nic(
         "irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139),
         refuses={"8139too": "it leaves the RTL8139C+ (revision 0x20) to 8139cp"},
@@ -176,7 +176,7 @@ TABLE: tuple[Nic, ...] = (
     Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
     Nic(
         "irqlab-82574", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), pci_bus="33:32", rewinds=True,
-        note="82574L. The tester's own model, with time on PCI Express and wire (docs/i82574-model.md).",
+        note="82574L. The tester's own model, with time on PCI Express and wire (docs/inside/i82574-model.md).",
     ),
     Nic(
         "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
@@ -194,11 +194,11 @@ TABLE: tuple[Nic, ...] = (
     ),
     Nic(
         "lan7800", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="high", rewinds=True,
-        note="USB 2.0; the tester's own model (docs/lan7800-model.md).",
+        note="USB 2.0; the tester's own model (docs/inside/lan7800-model.md).",
     ),
     Nic(
         "lan7800-superspeed", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="super", rewinds=True,
-        note="USB 3.0; the tester's own model (docs/lan7800-model.md).",
+        note="USB 3.0; the tester's own model (docs/inside/lan7800-model.md).",
     ),
     Nic("vmxnet3", 0x15AD, 0x07B0, 10 * _GIGABIT, "vmxnet3", (0x15AD, 0x07B0), rewinds=True),
 )  # fmt: skip

@@ -52,7 +52,7 @@ LAN78XX = Older(
         ("ether_addr_copy(netdev->dev_addr, ", "eth_hw_addr_set(netdev, "),
     ),
 )
-"""The driver as it was before the series that docs/lan78xx.md is about, which is in Linux 5.17."""
+"""The driver as it was before the series that docs/papers/lan78xx.md is about, which is in Linux 5.17."""
 ALL = (LAN78XX,)
 
 

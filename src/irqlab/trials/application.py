@@ -179,7 +179,7 @@ class ApplicationResult:
     nic_missed: int
     """Frames lost in the NIC that it counted itself (rx_missed_errors)."""
     latency: dict[str, Any] | None
-    """Round trip (forward: one-way latency), ns, as in docs/protocol.md; None without echo."""
+    """Round trip (forward: one-way latency), ns, as in docs/inside/protocol.md; None without echo."""
     interrupts_per_s: float
     """Interrupts of the receiving device (/proc/interrupts), over the duration of the load."""
     cpu_available: float
@@ -303,7 +303,7 @@ def _stream(spec: ApplicationTrial, load: Load, port: int) -> dict[str, Any]:
 
 
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
-    """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
+    """Offers the load; returns RESULT (docs/inside/protocol.md) and the driver's estimates of the rate."""
     loads = [(load, port) for load in (spec.load, *spec.more) for port in range(spec.interfaces)]
     streams = [_stream(spec, load, port) for load, port in loads]
     trial = {

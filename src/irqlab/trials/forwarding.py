@@ -122,7 +122,7 @@ class ForwardingResult:
 
     spec: ForwardingTrial
     streams: list[dict[str, Any]]
-    """One RESULT stream of docs/protocol.md per direction and load."""
+    """One RESULT stream of docs/inside/protocol.md per direction and load."""
     ports: list[dict[str, Any]]
     instructions: int
     """Instructions executed by the DUT in the measurement window."""
@@ -135,7 +135,7 @@ class ForwardingResult:
     cost_events: dict[str, int] | None = None
     """Events charged by the cost model over the whole trial, by term (irqlab.config.costs); None without a cost model."""
     memory: dict[str, Any] | None = None
-    """The memory model's counters in the measurement window (docs/protocol.md, RESULT); None without a memory model."""
+    """The memory model's counters in the measurement window (docs/inside/protocol.md, RESULT); None without a memory model."""
     live: dict[str, Any] | None = None
     """What the tester says about itself, on real ports (irqlab.live.judge); None in the lab, where it has no limits."""
 
@@ -228,7 +228,7 @@ class ForwardingResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The trial as stored in `measured` (docs/results.md)."""
+        """The trial as stored in `measured` (docs/use/results.md)."""
         spec = asdict(self.spec)
         for name in ("capture", "costs", "count_events"):
             spec.pop(name)

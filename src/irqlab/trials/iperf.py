@@ -237,7 +237,7 @@ def _connect(dut: Dut, trial: IperfTrial, rate_bps: int) -> int:
 
 
 def _tester_end(trial: IperfTrial, rate_bps: int) -> dict[str, Any]:
-    """The application that the tester runs (docs/protocol.md, APP)."""
+    """The application that the tester runs (docs/inside/protocol.md, APP)."""
     if not trial.dut_serves:
         return peers.server(trial.window_bytes, bucket_ns=BUCKET_NS)
     return peers.there(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Starts the two ends of an iperf3 test, in the DUT and in the tester, and reads their reports (docs/iperf.md)."""
+"""Starts the two ends of an iperf3 test, in the DUT and in the tester, and reads their reports (docs/use/iperf.md)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wire_payload_bps(line_rate_bps: int, datagram_bytes: int = DATAGRAM_BYTES) -
 
 
 def server(window_bytes: int, port: int = 5201, bucket_ns: int = 0) -> dict[str, Any]:
-    """An iperf3 server run by the tester (docs/protocol.md, APP)."""
+    """An iperf3 server run by the tester (docs/inside/protocol.md, APP)."""
     return {"kind": "iperf3_server", "port": port, "window_bytes": window_bytes, "bucket_ns": bucket_ns}
 
 

@@ -4,33 +4,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from irqlab.config.ensemble import Member
-from irqlab.config.memory import COMMON, Memory
+from irqlab.config.memory import Memory
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import FrameSize
 from irqlab.dut import costmodel, schemes
-from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
-from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import Machine, MachineConfig, MachineError, describe, parameters_of, save, start
+from irqlab.qemu.machine import MachineConfig, describe, parameters_of, save, start
 from irqlab.qemu.pool import POOL
-from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.qemu.snapshots import Snapshot
-from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup import drivers, guestimage, kernel, modules, nics, qemu
 from irqlab.setup.kernel_trees import Options
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
+from irqlab.trials.initial import InitialState, LineProfile, caches, dut_in
 from irqlab.trials.trial import Conditions, Trial
 from irqlab.units import driver_of
 
@@ -40,16 +37,13 @@ TEST_MEMORY_MIB = 1024
 """For debug kernels, and several processors."""
 
 
-@dataclass(frozen=True)
-class LineProfile:
-    """What is to be found out about the lines of memory that a trial uses (docs/protocol.md, `profile`)."""
+class Elsewhere(Protocol):
+    """Other machines that run trials."""
 
-    keep: list[tuple[int, int]]
-    """Memory that is copied when the window closes: virtual addresses and bytes."""
-    examine: Callable[[dict[str, Any], Rpc], dict[str, Any]]
-    """Makes JSON data of the tester's `lines` while the DUT's memory can still be read."""
-    key: Any
-    """What that depends on besides the trial."""
+    def measure(
+        self, key: str, initial: InitialState, trial: Trial[R], addresses: dict[str, Any] | None, lines: LineProfile | None
+    ) -> tuple[R, dict[str, Any] | None]:
+        """As InitialState.measure. Trials with the same `key` have the same result."""
 
 
 @dataclass
@@ -60,6 +54,8 @@ class Testbed:
     machine: MachineConfig
     modules: list[modules.Module]
     nic: nics.Nic
+    elsewhere: Elsewhere | None = None
+    """Where trials run; None: here."""
 
     @classmethod
     def resolve(cls, config: TestbedConfig) -> Testbed:
@@ -109,19 +105,18 @@ class Testbed:
         """What it is measured on, for the user."""
         return f"{self.nic.model}, Linux {self.machine.kernel.release}, {self.machine.mips} MIPS"
 
+    def lab(self) -> Testbed:
+        """This testbed (irqlab.trials.bench)."""
+        return self
+
     def with_member(self, member: Member | None) -> Testbed:
         """The same testbed for a member of an ensemble."""
-        return Testbed.resolve(replace(self.config, member=member))
+        return replace(Testbed.resolve(replace(self.config, member=member)), elsewhere=self.elsewhere)
 
     def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The highest rate of one direction that the tester can offer; in virtual time there is none."""
         del size, bidirectional
         return math.inf
-
-    @property
-    def counts_instructions(self) -> bool:
-        """Whether the DUT's instructions can be counted and profiled."""
-        return True
 
     def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The highest rate of one direction that is worth a trial: in the lab, loads above line rate are, too."""
@@ -158,7 +153,7 @@ class Testbed:
         """The initial state of trials: driver loaded, forwarding, neighbours resolved."""
 
         def take(state: Path) -> dict[str, Any]:
-            with start(self.machine, self.booted.state, to_save=True) as booted, self._of(booted) as dut:
+            with start(self.machine, self.booted.state, to_save=True) as booted, dut_in(booted, self.config) as dut:
                 waited_ns = self._bring_up(dut)
                 perturb.prepare(self.config.member, dut)
                 facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
@@ -208,52 +203,32 @@ class Testbed:
         return waited_ns
 
     @contextmanager
-    def open(self, profile: bool = False, pooled: bool = False, lines: bool = False) -> Iterator[Dut]:
-        """Context manager: a DUT restored to the initial state of trials. `profile`: its instructions can be counted.
+    def open(self, profile: bool = False, pooled: bool = False) -> Iterator[Dut]:
+        """Context manager: a DUT restored to the initial state of trials (InitialState.open)."""
+        with self._initial().open(profile, pooled) as dut:
+            yield dut
 
-        `pooled`: take the QEMU from the pool, and return it there afterwards. `lines`: it has caches (`caches`).
-        """
-        config = replace(self.machine, memory=self.caches.arguments()) if lines else self.machine
+    def _initial(self) -> InitialState:
         if not snapshots.touch(self.prepared):  # another process may have evicted it during a long run
             self.__dict__.pop("prepared", None)
-        state = self.prepared.state
-        starting = (
-            POOL.machine(self.machine, state)
-            if pooled and self.nic.rewinds and not self.config.functional and not self.config.in_turn
-            else start(config, state, profile)
-        )
-        with starting as restored, self._of(restored) as dut:
-            yield dut
+        return InitialState(self.config, self.machine, self.nic, self.prepared.state, self.conditions)
 
     def close(self) -> None:
         """Ends idle machines of the pool; further trials are still possible."""
         if "prepared" in self.__dict__:
             POOL.close(self.prepared.state)
 
-    @contextmanager
-    def _of(self, running: Machine) -> Iterator[Dut]:
-        """The DUT in a machine. A broken connection or an unresponsive agent becomes an error that says what happened to it."""
-        dut = Dut(running, self.config.dut.may_log)
-        try:
-            yield dut
-        except NoAnswerError as error:
-            raise MachineError(f"the DUT hangs: {error}; {dut.whereabouts(error)}") from error
-        except ConnectionLostError as error:
-            raise dut.machine.failure("the DUT went away") from error
-        except TesterError as error:
-            raise DutError(str(error)) from error
-
-    def run(self, trial: Trial[R]) -> R:
+    def run(self, trial: Trial[R], cached: bool = True) -> R:
         """A trial's result, from the cache or from a run on a restored DUT. Raises IrqlabError."""
-        return self._kept(trial, None)[0]
+        return self._kept(trial, None)[0] if cached else self.measure(trial)[0]
 
     @property
     def caches(self) -> Memory:
         """The caches that profiles of lines use: the hardware's, or else common ones that never stall."""
-        return self.config.memory or COMMON
+        return caches(self.config)
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
-        """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError."""
+        """As `run`, and the profile of its window (docs/inside/protocol.md, `profile`). Raises IrqlabError."""
         result, profile = self._kept(trial, addresses, lines)
         assert profile is not None
         return result, profile
@@ -262,34 +237,22 @@ class Testbed:
         self, trial: Trial[R], addresses: dict[str, Any] | None = None, lines: LineProfile | None = None
     ) -> tuple[R, dict[str, Any] | None]:
         """Runs a trial, ignoring the cache. With `addresses` it is profiled; the second value is the tester's profile."""
-        if self.config.functional:
-            raise IrqlabError(
-                "--functional: nothing is measured without an instruction clock (it is for tap, shell, fuzz, cycles)"
-            )
-        with self.open(profile=addresses is not None, pooled=addresses is None, lines=lines is not None) as dut:
-            conditions = self.conditions
-            if perturb.begins(self.config.member):
-                perturb.begin(self.config.member, dut)
-                conditions = replace(conditions, counters=dut.counters())
-            if addresses is None:
-                return trial.measure(dut, conditions), None
-            dut.rpc.call("profile", addresses=addresses, **({"lines": lines.keep} if lines else {}))
-            result = trial.measure(dut, conditions)
-            profile = dut.rpc.call("profile_result")
-            if lines is not None:
-                profile["lines"] = lines.examine(profile["lines"], dut.rpc)
-                if self.config.memory is None:
-                    result = trial.without_memory(result)
-            return result, profile
+        if self.elsewhere is not None:
+            return self.elsewhere.measure(self._key(trial, addresses, lines), self._initial(), trial, addresses, lines)
+        return self._initial().measure(trial, addresses, lines)
 
-    def _kept(
-        self, trial: Trial[R], addresses: dict[str, Any] | None, lines: LineProfile | None = None
-    ) -> tuple[R, dict[str, Any] | None]:
+    def _key(self, trial: Trial[Any], addresses: dict[str, Any] | None, lines: LineProfile | None) -> str:
+        """A hash of all that the result depends on."""
         memory = self.config.memory
         parts = self.parts | ({"memory": memory.arguments()} if memory else {}) | self._begins()
         if lines is not None:
             parts |= {"lines": [lines.keep, lines.key, self.caches.arguments()]}
-        key = cache.key_of(parts, trial, addresses) if self.config.cached and trial.cacheable else None
+        return cache.key_of(parts, trial, addresses)
+
+    def _kept(
+        self, trial: Trial[R], addresses: dict[str, Any] | None, lines: LineProfile | None = None
+    ) -> tuple[R, dict[str, Any] | None]:
+        key = self._key(trial, addresses, lines) if self.config.cached and trial.cacheable else None
         if key and (kept := cache.get(key)) is not None:
             return trial.restore(kept["result"]), kept["profile"]
         result, profile = self.measure(trial, addresses, lines)

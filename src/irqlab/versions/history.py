@@ -235,13 +235,13 @@ def _run(
 
 def _search(on: TrialRunner, workload: Workload) -> tuple[MethodResult, dict[str, Any]]:
     with on.slots:  # a boot takes as much of the host as a trial
-        dut = on.testbed.describe()
+        dut = on.bench.describe()
     return throughput.run(on, workload), dut
 
 
 def _count(on: TrialRunner, workload: Workload, rate_pps: float) -> MethodResult:
     with on.slots:
-        symbols(on.testbed)
+        symbols(on.bench.lab())
     return profile.run(on, workload, rate_pps=rate_pps)
 
 

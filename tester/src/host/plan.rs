@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The applications that the lab asks for (docs/protocol.md, APP).
+//! The applications that the lab asks for (docs/inside/protocol.md, APP).
 
 use std::net::Ipv4Addr;
 

@@ -133,7 +133,7 @@ pub struct Row(pub usize, pub u64, pub u64, pub u64, pub u64, pub Vec<u64>);
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct UserRow(pub u64, pub Context, pub u64, pub u64);
 
-/// LINES of docs/protocol.md.
+/// LINES of docs/inside/protocol.md.
 #[derive(Debug, Serialize)]
 pub struct Result {
     /// How often an interval ended in the window.

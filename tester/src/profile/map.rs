@@ -28,7 +28,7 @@ pub enum Mark {
     Switch,
 }
 
-/// The addresses that the lab sends: ADDRESSES of docs/protocol.md.
+/// The addresses that the lab sends: ADDRESSES of docs/inside/protocol.md.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Addresses {

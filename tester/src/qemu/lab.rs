@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The socket to the lab (docs/protocol.md, link 1).
+//! The socket to the lab (docs/inside/protocol.md, link 1).
 
 use std::ffi::c_int;
 use std::io::{BufRead, BufReader, Write};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::halts;
 use super::timer::Timer;
 
-/// Where the machine was paused; docs/protocol.md describes the fields.
+/// Where the machine was paused; docs/inside/protocol.md describes the fields.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Paused {

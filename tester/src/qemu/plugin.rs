@@ -3,7 +3,7 @@
 //!
 //! Every callback runs with QEMU's global lock held, so virtual time stands still inside it. The lab's commands are read when the
 //! guest's agent asks for work (it reads the command port). The whole machine then waits until the lab has decided.
-//! See docs/protocol.md.
+//! See docs/inside/protocol.md.
 
 mod debugger;
 
@@ -28,7 +28,7 @@ use crate::backend::{Backend, Cue, Cues, Switches};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
-/// The command port (docs/protocol.md, link 2).
+/// The command port (docs/inside/protocol.md, link 2).
 const PORT_BASE: u32 = 0xe80;
 const PORT_BYTES: u32 = 8;
 const REG_CONTROL: u64 = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Registers and descriptors, as section 6 ("Register Descriptions") and section 9 ("C+ mode operation") of Realtek's "RTL8139C+ data
-//! sheet", revision 1.6, name them. docs/rtl8139-model.md says what each rests on.
+//! sheet", revision 1.6, name them. docs/inside/rtl8139-model.md says what each rests on.
 
 /// Offsets in either window (6).
 pub mod reg {

@@ -22,7 +22,7 @@ use crate::traffic::wire::{Wire, WirePlan};
 type Reply = Result<Value, String>;
 
 impl Tester {
-    /// Executes a line from the lab (docs/protocol.md, link 1).
+    /// Executes a line from the lab (docs/inside/protocol.md, link 1).
     pub fn command(&mut self, line: &str, backend: &mut dyn Backend) -> Answer {
         if let Some(capture) = &mut self.capture {
             let _ = capture.flush(); // a failure is kept, and returned when the capture ends

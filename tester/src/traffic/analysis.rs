@@ -63,7 +63,7 @@ pub struct Analysis {
     repeats: Vec<(u32, u64)>,
 }
 
-/// What the lab is told of a stream; docs/protocol.md describes the fields.
+/// What the lab is told of a stream; docs/inside/protocol.md describes the fields.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct StreamResult {

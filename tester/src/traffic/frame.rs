@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Stream frames: built from templates, recognised and verified on reception.
 //!
-//! Ethernet, IPv4 (RFC 791), UDP (RFC 768) or an ICMP echo (RFC 792), then an 18-byte tag and a filler; the layout is in docs/protocol.md, "What a
+//! Ethernet, IPv4 (RFC 791), UDP (RFC 768) or an ICMP echo (RFC 792), then an 18-byte tag and a filler; the layout is in docs/inside/protocol.md, "What a
 //! stream frame carries".
 
 use std::net::Ipv4Addr;

@@ -26,7 +26,7 @@ pub const MAX_WATCHED: usize = 64;
 /// The most buckets in a series.
 pub const MAX_BUCKETS: u64 = 100_000;
 
-/// TRIAL of docs/protocol.md.
+/// TRIAL of docs/inside/protocol.md.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The result of a trial, as the lab gets it (docs/protocol.md).
+//! The result of a trial, as the lab gets it (docs/inside/protocol.md).
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub struct PortCount {
     pub corrupted: u64,
 }
 
-/// RESULT of docs/protocol.md.
+/// RESULT of docs/inside/protocol.md.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct TrialResult {

@@ -334,7 +334,7 @@ fn what_is_not_the_testers_is_passed_on_unread() {
 
 #[test]
 fn the_result_has_the_documented_fields_and_no_others() {
-    let protocol = include_str!("../../../docs/protocol.md");
+    let protocol = include_str!("../../../docs/inside/protocol.md");
     let after = &protocol[protocol.find("RESULT:").unwrap()..];
     let text = after
         .split("```")
@@ -370,7 +370,7 @@ fn the_result_has_the_documented_fields_and_no_others() {
 
 #[test]
 fn the_documented_trial_is_accepted() {
-    let protocol = include_str!("../../../docs/protocol.md");
+    let protocol = include_str!("../../../docs/inside/protocol.md");
     let after = &protocol[protocol.find("TRIAL:").unwrap()..];
     let text = after
         .split("```")

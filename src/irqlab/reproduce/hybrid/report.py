@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable
 
-from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.hybrid import conditions, schemes, softirqs
-from irqlab.reproduce.hybrid.tables import ConditionRow, LatencyRow, Tables, ThroughputRow
+from irqlab.reproduce.hybrid.tables import ConditionRow, Tables, ThroughputRow
 from irqlab.reproduce.table import Table
 
-R = TypeVar("R", ThroughputRow, LatencyRow, ConditionRow)
 OF_CLIFF = "Load, times the cliff"
 OF_ECHO = "Load, times the echo's cliff"
 
@@ -23,35 +19,21 @@ def picture(tables: Tables) -> Group:
     """What the application receives, a plot for each kernel."""
     return Group(
         legend=page.legend(schemes.SERIES),
-        plots=[_received(tables, kernel) for kernel in tables.kernels],
+        plots=[_received(f"Linux {kernel}: received", rows) for kernel, rows in tables.throughput.by(lambda r: r.kernel).items()],
         note="What a receiving application gets over the load offered, in multiples of each kernel's cliff.",
     )
 
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_kernels(tables), _round_trip(tables), *_environment(tables), _cliff(tables)]
+    cliff = page.listing("cliff", "The cliffs", "The cliffs", "With disable-enable.", tables.cliff)
+    return [_kernels(tables), _round_trip(tables), *_environment(tables), *cliff]
 
 
-def _lines(data: Sequence[R], x: Callable[[R], float], y: Callable[[R], float | None]) -> list[Line]:
-    """A line for each scheme."""
-    points: dict[str, list[Point]] = {}
-    for row in data:
-        if row.scheme in schemes.SERIES:
-            points.setdefault(row.scheme, []).append((x(row), y(row)))
-    found = []
-    for number, scheme in enumerate(schemes.SERIES):
-        if scheme in points:
-            drawn = sorted(points[scheme], key=lambda point: point[0])
-            found.append(Line(f"series-{number}", scheme, series.measured_style(number), drawn))
-    return found
-
-
-def _received(tables: Tables, kernel: str) -> Plot:
-    data = tables.throughput.where(lambda r: r.kernel == kernel)
-    lines = _lines(data, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
-    title = f"Linux {kernel}: received"
-    return page.plot(title, plots.over_load(lines, "kpps", title, None, None, OF_CLIFF))
+def _received(title: str, rows: Iterable[ThroughputRow] | Iterable[ConditionRow]) -> Plot:
+    every: list[ThroughputRow | ConditionRow] = list(rows)
+    lines = page.lines(every, schemes.SERIES, lambda r: r.scheme, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
+    return page.over(title, lines, "kpps", OF_CLIFF)
 
 
 def _kernels(tables: Tables) -> Section:
@@ -73,10 +55,14 @@ def _kernels(tables: Tables) -> Section:
 def _round_trip(tables: Tables) -> Section:
     drawn = []
     for kernel in tables.kernels:
-        data = tables.latency.where(lambda r, kernel=kernel: r.kernel == kernel)  # type: ignore[misc]
-        lines = _lines(data, lambda r: r.load_of_echo_cliff, lambda r: None if r.p50_ns is None else r.p50_ns / 1e3)
-        title = f"Linux {kernel}: median round trip"
-        drawn.append(page.plot(title, plots.over_load(lines, "µs", title, None, None, OF_ECHO)))
+        lines = page.lines(
+            tables.latency.where(lambda r, kernel=kernel: r.kernel == kernel),  # type: ignore[misc]
+            schemes.SERIES,
+            lambda r: r.scheme,
+            lambda r: r.load_of_echo_cliff,
+            lambda r: None if r.p50_ns is None else r.p50_ns / 1e3,
+        )
+        drawn.append(page.over(f"Linux {kernel}: median round trip", lines, "µs", OF_ECHO))
     group = Group(legend=page.legend(schemes.SERIES), plots=drawn, tables=[page.table(tables.latency, folded=True)])
     return Section("latency", "The round trip", "Round trip", "Below the cliff of an application that echoes.", [group])
 
@@ -84,7 +70,6 @@ def _round_trip(tables: Tables) -> Section:
 def _conditions(data: Table[ConditionRow]) -> list[Group]:
     groups = []
     for name, rows in data.by(lambda r: r.condition).items():
-        lines = _lines(rows, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
         title = f"{name}: received"
         heading = f"{name} ({rows[0].options})" if rows[0].options else name
         shown = page.grid(
@@ -93,8 +78,7 @@ def _conditions(data: Table[ConditionRow]) -> list[Group]:
             tuple(dict.fromkeys(row.scheme for row in rows)),
             caption=title,
         )
-        plot = page.plot(title, plots.over_load(lines, "kpps", title, None, None, OF_CLIFF))
-        groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[plot], tables=[shown]))
+        groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[_received(title, rows)], tables=[shown]))
     return [*groups, Group(tables=[page.table(data, folded=True)])]
 
 
@@ -112,7 +96,3 @@ def _environment(tables: Tables) -> list[Section]:
         )
         found.append(Section("softirqs", "The softirqs of Linux 2.6.15", "Softirqs", intro, _conditions(tables.softirqs)))
     return found
-
-
-def _cliff(tables: Tables) -> Section:
-    return Section("cliff", "The cliffs", "The cliffs", "With disable-enable.", [Group(tables=[page.table(tables.cliff)])])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why what was measured differs from the letter: the experiments, by the claim that they explain (docs/lan78xx.md)."""
+"""Why what was measured differs from the letter: the experiments, by the claim that they explain (docs/papers/lan78xx.md)."""
 
 from __future__ import annotations
 

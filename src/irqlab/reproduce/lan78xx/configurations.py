@@ -22,7 +22,7 @@ NIC = "lan7800-superspeed"
 USB2 = "lan7800"
 """The Raspberry Pi 3 B+ has a LAN7515, a LAN7800 behind a hub, on USB 2."""
 SPEEDS = {"slow": 500, "fast": 1000}
-"""In MIPS (docs/lan78xx.md says why these)."""
+"""In MIPS (docs/papers/lan78xx.md says why these)."""
 PATCHES = {
     2: "transmit: 10 URBs of 32 KiB, allocated once, instead of 4 of 9,000 bytes",
     3: "receive: 30 URBs of 32 KiB, allocated once, frames copied, a delay of 136 µs, instead of 4 of 12 KiB, clones, 34 µs",

@@ -26,13 +26,15 @@ from irqlab.reproduce.mogul1997.configurations import (
     polling,
     quota_name,
     shrinking,
+    spec_of,
+    trials,
     unmodified,
 )
-from irqlab.reproduce.mogul1997.trials import spec_of, trials
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import lost, trial_row
 from irqlab.runner.jobs import Job
-from irqlab.trials.application import SCREEN_MODULE, ApplicationTrial, Tuning
+from irqlab.trials.application import SCREEN_MODULE, Tuning
 from irqlab.trials.testbed import Testbed
 
 OVERLOAD = 2.1
@@ -138,35 +140,25 @@ def _dip(session: Session) -> Iterator[_Trial]:
             yield _Trial(DIP, setting, False, quota_name(CPU_QUOTA), tuning, charged, load, costs=costs)
 
 
-def _spec(one: _Trial, unit_pps: float, quick: bool) -> ApplicationTrial:
-    return spec_of(one.load * unit_pps, one.tuning, one.screend, quick, arrivals=one.arrivals, costs=one.costs)
-
-
 def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float) -> Table[CauseRow]:
     """Every experiment."""
     plans = [*_plans(session, testbed), *_near_peak(session, testbed), *_dip(session)]
-    jobs = {
-        n: Job(
-            f"{one.cause}: {one.setting}",
-            one.testbed,
-            partial(trials, specs=[_spec(one, unit_pps, session.quick)]),
-        )
-        for n, one in enumerate(plans)
-    }
-    found = session.all("causes", jobs)
-    rows = []
+    jobs = {}
     for n, one in enumerate(plans):
-        (r,) = found[n]
-        row = CauseRow(
-            cause=one.cause,
-            setting=one.setting,
-            screend=one.screend,
-            configuration=one.configuration,
+        rate_pps = one.load * unit_pps
+        spec = spec_of(rate_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals, costs=one.costs)
+        jobs[n] = Job(f"{one.cause}: {one.setting}", one.testbed, partial(trials, specs=[spec]))
+    rows = [
+        trial_row(
+            CauseRow,
+            r,
+            plans[n],
             offered_to_peak=r.offered_pps / peak_pps,
             output_to_peak=r.returned_pps / peak_pps,
-            lost_screen_queue=r.places.socket / max(1, r.places.sent),
-            lost_output_queue=r.places.elsewhere / max(1, r.places.sent),
+            lost_screen_queue=lost(r, "socket"),
+            lost_output_queue=lost(r, "elsewhere"),
             cpu_left=r.cpu_available,
         )
-        rows.append(row)
+        for n, (r,) in session.all("causes", jobs).items()
+    ]
     return Table("What makes curves differ: one cause on and off", CauseRow, tuple(rows))

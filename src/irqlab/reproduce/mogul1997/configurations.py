@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is compared: the unmodified kernel, the paper's polling with its quotas, feedback and CPU limits, and what came later."""
+"""What is compared: the unmodified kernel, the paper's polling with its quotas, feedback and CPU limits, and what came later.
+
+And how it is tried: a router.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
-from irqlab.trials.application import Tuning
+from irqlab.config.traffic import Arrivals, Load
+from irqlab.config.workload import Workload
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 
 FIRST = -20
 """nice value of ksoftirqd. The paper's polling thread goes before all processes; ksoftirqd usually shares the CPU with them."""
@@ -29,6 +37,9 @@ NOT_QUICK = (NAPI_POLL, DIM)
 """What the quick look leaves out."""
 SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL, SHRINK, NAPI_POLL, DIM)
 """Lines of the plots, in the order of their styles. With screend those of a quota, and of none, have feedback."""
+
+PLAN = Workload(size=64)
+QUICK_PLAN = Workload(size=64, duration_ns=80_000_000, warmup_ns=20_000_000, relative_width=0.01)
 
 
 @dataclass(frozen=True)
@@ -84,21 +95,47 @@ def quota_name(quota: int) -> str:
 
 def all_configurations() -> list[Configuration]:
     """Those of figures 6-1 to 6-6, without screend first."""
-    quotas = (*QUOTAS, 0)
+    todays = {NAPI: napi(), IFPOLL: ifpoll(), SHRINK: shrinking(), NAPI_POLL: napi_poll(), DIM: dim()}
+    without = {UNMODIFIED: unmodified()} | {quota_name(quota): polling(quota) for quota in (*QUOTAS, 0)} | todays
+    with_it = {UNMODIFIED: unmodified(), NO_FEEDBACK: polling(FEEDBACK_QUOTA)}
+    with_it |= {quota_name(quota): polling(quota, HIGH) for quota in (*QUOTAS, 0)} | todays
     return [
-        Configuration(UNMODIFIED, False, unmodified()),
-        *(Configuration(quota_name(quota), False, polling(quota)) for quota in quotas),
-        Configuration(NAPI, False, napi()),
-        Configuration(IFPOLL, False, ifpoll()),
-        Configuration(SHRINK, False, shrinking()),
-        Configuration(NAPI_POLL, False, napi_poll()),
-        Configuration(DIM, False, dim()),
-        Configuration(UNMODIFIED, True, unmodified()),
-        Configuration(NO_FEEDBACK, True, polling(FEEDBACK_QUOTA)),
-        *(Configuration(quota_name(quota), True, polling(quota, HIGH)) for quota in quotas),
-        Configuration(NAPI, True, napi()),
-        Configuration(IFPOLL, True, ifpoll()),
-        Configuration(SHRINK, True, shrinking()),
-        Configuration(NAPI_POLL, True, napi_poll()),
-        Configuration(DIM, True, dim()),
+        Configuration(name, screend, tuning)
+        for screend, every in ((False, without), (True, with_it))
+        for name, tuning in every.items()
     ]
+
+
+# Trials of the router: with a process on the forwarding path or without, and one that takes the CPU time that is left.
+
+
+def plan_of(quick: bool) -> Workload:
+    """How long a trial is."""
+    return QUICK_PLAN if quick else PLAN
+
+
+def spec_of(
+    rate_pps: float,
+    tuning: Tuning,
+    screend: bool,
+    quick: bool,
+    competes: bool = False,
+    arrivals: Arrivals = "constant",
+    costs: Costs | None = None,
+) -> ApplicationTrial:
+    """A trial of the router."""
+    plan = plan_of(quick)
+    return ApplicationTrial(
+        Load(rate_pps=round(rate_pps, 1), size=plan.size, arrivals=arrivals),
+        tuning,
+        kind="screen" if screend else "forward",
+        soaker_competes=competes,
+        duration_ns=plan.duration_ns,
+        warmup_ns=plan.warmup_ns,
+        costs=costs,
+    )
+
+
+def trials(runner: TrialRunner, specs: Sequence[ApplicationTrial]) -> list[ApplicationResult]:
+    """Runs them, side by side if possible."""
+    return runner.trials(specs, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.returned_pps / 1e3:.1f} forwarded")

@@ -23,12 +23,15 @@ from irqlab.reproduce.mogul1997.configurations import (
     UNMODIFIED,
     Configuration,
     all_configurations,
+    plan_of,
     polling,
+    spec_of,
+    trials,
     unmodified,
 )
-from irqlab.reproduce.mogul1997.trials import plan_of, spec_of, trials
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, row_of
+from irqlab.reproduce.trial_rows import lost, trial_row
 from irqlab.runner.jobs import Job
 from irqlab.trials.application import SCREEN_MODULE, ApplicationResult
 from irqlab.trials.testbed import Testbed
@@ -115,20 +118,32 @@ def measure(session: Session) -> Tables:
         raise IrqlabError(f"the paper compares receive schemes, and {testbed.driver} has none: try irqmod_rtl8139cp")
     unit_pps = _lossless_pps(session)
     chosen = [one for one in all_configurations() if not (session.quick and one.name in NOT_QUICK)]
-    results = _forward(session, testbed, chosen, unit_pps)
-    cpu = _cpu(session, testbed, unit_pps)
-    peak_pps = max(r.returned_pps for r in results[chosen.index(_reference(chosen))])
+    curves = _forward(session, testbed, chosen, unit_pps)
+    limited = _cpu(session, testbed, unit_pps)
+    peak_pps = max(r.returned_pps for one, r in curves if one.name == UNMODIFIED and not one.screend)
+    cpu = [
+        trial_row(
+            CpuRow,
+            r,
+            threshold_percent=percent,
+            process=process,
+            offered_to_peak=r.offered_pps / peak_pps,
+            output_pps=r.returned_pps,
+            cpu_percent=100 * r.cpu_available,
+        )
+        for (percent, process), curve in limited.items()
+        for r in curve
+    ]
     return Tables(
-        forwarding=_forwarding_table(chosen, results, peak_pps),
-        curves=_curves_table(chosen, results, peak_pps),
-        cpu=_cpu_table(cpu, peak_pps),
+        forwarding=Table("Figures 6-1 to 6-6: forwarding", ForwardRow, tuple(_mark(one, r, peak_pps) for one, r in curves)),
+        curves=Table(
+            "Figures 6-1 to 6-6: each curve in three figures",
+            CurveRow,
+            tuple(_curve(one, [r for other, r in curves if other is one], peak_pps) for one in chosen),
+        ),
+        cpu=Table("Figure 7-1: CPU time left for a process that always computes", CpuRow, tuple(cpu)),
         causes=causes.measure(session, testbed, unit_pps, peak_pps),
     )
-
-
-def _reference(chosen: Sequence[Configuration]) -> Configuration:
-    """The unmodified kernel without screend."""
-    return next(one for one in chosen if one.name == UNMODIFIED and not one.screend)
 
 
 def _lossless_pps(session: Session) -> float:
@@ -141,104 +156,52 @@ def _lossless_pps(session: Session) -> float:
 
 def _forward(
     session: Session, testbed: Testbed, chosen: Sequence[Configuration], unit_pps: float
-) -> list[list[ApplicationResult]]:
+) -> list[tuple[Configuration, ApplicationResult]]:
     loads = QUICK_LOADS if session.quick else LOADS
-    jobs = {
-        n: Job(
-            f"{one.name}, screend" if one.screend else one.name,
-            testbed,
-            partial(
-                trials,
-                specs=[spec_of(load * unit_pps, one.tuning, one.screend, session.quick) for load in loads[one.screend]],
-            ),
-        )
-        for n, one in enumerate(chosen)
-    }
-    return list(session.all("figures 6-1 to 6-6", jobs).values())
+    jobs = {}
+    for n, one in enumerate(chosen):
+        specs = [spec_of(load * unit_pps, one.tuning, one.screend, session.quick) for load in loads[one.screend]]
+        jobs[n] = Job(f"{one.name}, screend" if one.screend else one.name, testbed, partial(trials, specs=specs))
+    return [(chosen[n], r) for n, curve in session.all("figures 6-1 to 6-6", jobs).items() for r in curve]
 
 
-def _forwarding_table(
-    chosen: Sequence[Configuration], results: Sequence[Sequence[ApplicationResult]], peak_pps: float
-) -> Table[ForwardRow]:
-    rows = [
-        ForwardRow(
-            screend=one.screend,
-            configuration=one.name,
-            offered_to_peak=r.offered_pps / peak_pps,
-            output_to_peak=r.returned_pps / peak_pps,
-            offered_pps=r.offered_pps,
-            output_pps=r.returned_pps,
-            lost_nic=r.places.nic / max(1, r.places.sent),
-            lost_input_queue=r.places.backlog / max(1, r.places.sent),
-            lost_screen_queue=r.places.socket / max(1, r.places.sent),
-            lost_output_queue=r.places.elsewhere / max(1, r.places.sent),
-            interrupts_per_s=r.interrupts_per_s,
-            p50_ns=r.latency["p50_ns"] if r.latency and r.latency["count"] else None,
-            ksoftirqd_share=r.ksoftirqd_share,
-        )
-        for one, curve in zip(chosen, results, strict=True)
-        for r in curve
-    ]
-    return Table("Figures 6-1 to 6-6: forwarding", ForwardRow, tuple(rows))
+def _mark(one: Configuration, r: ApplicationResult, peak_pps: float) -> ForwardRow:
+    return trial_row(
+        ForwardRow,
+        r,
+        screend=one.screend,
+        configuration=one.name,
+        offered_to_peak=r.offered_pps / peak_pps,
+        output_to_peak=r.returned_pps / peak_pps,
+        output_pps=r.returned_pps,
+        lost_input_queue=lost(r, "backlog"),
+        lost_screen_queue=lost(r, "socket"),
+        lost_output_queue=lost(r, "elsewhere"),
+    )
 
 
-def _curves_table(
-    chosen: Sequence[Configuration], results: Sequence[Sequence[ApplicationResult]], peak_pps: float
-) -> Table[CurveRow]:
-    rows = []
-    for one, curve in zip(chosen, results, strict=True):
-        points = tuple((r.offered_pps / peak_pps, r.returned_pps / peak_pps) for r in curve)
-        paper = published.curve(one.screend, one.name)
-        peak, overload = published.peak(points) or 0.0, published.overload(points) or 0.0
-        paper_peak, paper_overload = published.peak(paper), published.overload(paper)
-        row = CurveRow(
-            screend=one.screend,
-            configuration=one.name,
-            lossless=published.lossless(points),
-            paper_lossless=published.lossless(paper),
-            peak=peak,
-            paper_peak=paper_peak,
-            overload=overload,
-            paper_overload=paper_overload,
-            overload_to_peak=overload / peak if peak else 0.0,
-            paper_overload_to_peak=paper_overload / paper_peak if paper_peak and paper_overload is not None else None,
-            peak_pps=max(r.returned_pps for r in curve),
-        )
-        rows.append(row)
-    return Table("Figures 6-1 to 6-6: each curve in three figures", CurveRow, tuple(rows))
+def _curve(one: Configuration, curve: Sequence[ApplicationResult], peak_pps: float) -> CurveRow:
+    points = tuple((r.offered_pps / peak_pps, r.returned_pps / peak_pps) for r in curve)
+    paper = published.shape(published.curve(one.screend, one.name))
+    return row_of(
+        CurveRow,
+        published.shape(points, nothing=0.0),
+        {f"paper_{name}": figure for name, figure in paper.items()},
+        screend=one.screend,
+        configuration=one.name,
+        peak_pps=max(r.returned_pps for r in curve),
+    )
 
 
-CpuKey = tuple[int, str]
-
-
-def _cpu(session: Session, testbed: Testbed, unit_pps: float) -> Mapping[CpuKey, Sequence[ApplicationResult]]:
+def _cpu(session: Session, testbed: Testbed, unit_pps: float) -> Mapping[tuple[int, str], Sequence[ApplicationResult]]:
+    """Of figure 7-1: by threshold in per cent and process."""
     rates = [SILENT_PPS, *(load * unit_pps for load in (QUICK_CPU_LOADS if session.quick else CPU_LOADS))]
     settings = {
         **{(percent, LOWEST): (polling(CPU_QUOTA, cpu_percent=percent), False) for percent in LIMITS},
         (LIMITS[-1], NORMAL): (polling(CPU_QUOTA, nice=0, cpu_percent=LIMITS[-1]), True),
     }
-    jobs = {
-        key: Job(
-            f"{key[0]} %, a process {key[1]}",
-            testbed,
-            partial(trials, specs=[spec_of(rate, tuning, False, session.quick, competes) for rate in rates]),
-        )
-        for key, (tuning, competes) in settings.items()
-    }
+    jobs = {}
+    for (percent, process), (tuning, competes) in settings.items():
+        specs = [spec_of(rate, tuning, False, session.quick, competes) for rate in rates]
+        jobs[percent, process] = Job(f"{percent} %, a process {process}", testbed, partial(trials, specs=specs))
     return session.all("figure 7-1", jobs)
-
-
-def _cpu_table(found: Mapping[CpuKey, Sequence[ApplicationResult]], peak_pps: float) -> Table[CpuRow]:
-    rows = [
-        CpuRow(
-            threshold_percent=percent,
-            process=process,
-            offered_to_peak=r.offered_pps / peak_pps,
-            offered_pps=r.offered_pps,
-            output_pps=r.returned_pps,
-            cpu_percent=100 * r.cpu_available,
-        )
-        for (percent, process), curve in found.items()
-        for r in curve
-    ]
-    return Table("Figure 7-1: CPU time left for a process that always computes", CpuRow, tuple(rows))

@@ -79,3 +79,14 @@ def overload(points: Points) -> float | None:
     """The mean output under overload."""
     found = [y for x, y in points if x >= OVERLOAD]
     return sum(found) / len(found) if found else None
+
+
+def shape(points: Points, nothing: float | None = None) -> dict[str, float | None]:
+    """A curve in three figures, and what it keeps of its peak under overload. `nothing`: in place of a figure that it has not."""
+    top, under = peak(points), overload(points)
+    return {
+        "lossless": lossless(points),
+        "peak": nothing if top is None else top,
+        "overload": nothing if under is None else under,
+        "overload_to_peak": under / top if top and under is not None else nothing,
+    }

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from irqlab.present import plots, series
 from irqlab.present.parts import Group, Legend, Plot, Section
-from irqlab.present.series import Line, Point
+from irqlab.present.series import Line
 from irqlab.reproduce import page
 from irqlab.reproduce.mogul1997 import published
 from irqlab.reproduce.mogul1997.configurations import (
@@ -26,17 +25,16 @@ from irqlab.reproduce.mogul1997.configurations import (
     UNMODIFIED,
     quota_name,
 )
-from irqlab.reproduce.mogul1997.measure import LOWEST, CpuRow, ForwardRow, Tables
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.mogul1997.measure import LOWEST, ForwardRow, Tables
 
 PUBLISHED = ("published", "the paper")
 X, Y = "Offered, times the peak", "output, times the peak"
-NUMBERS = {name: number for number, name in enumerate(SERIES)}
 ALL_QUOTAS = tuple(map(quota_name, (*QUOTAS, 0)))
 NOTE = (
     "Rates are multiples of the peak of the unmodified kernel without screend: measured of the lab's, published "
     f"of the paper's, {published.peak_pps():,.0f} packets/s."
 )
+SCREEND = ("without screend", "with screend")
 NORMAL_NUMBER = len(LIMITS)
 """The style of the process of normal priority in figure 7-1."""
 
@@ -53,7 +51,19 @@ def picture(tables: Tables) -> Group:
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_unmodified(tables), _polling(tables), _screend(tables), _cpu(tables), _causes(tables)]
+    return [
+        _unmodified(tables),
+        _polling(tables),
+        _screend(tables),
+        _cpu(tables),
+        *page.listing(
+            "causes",
+            "Why curves differ",
+            "Causes",
+            "Where curves differ from the paper's: experiments that turn one cause on and off.",
+            tables.causes,
+        ),
+    ]
 
 
 def _legend(names: Iterable[str]) -> list[Legend]:
@@ -61,34 +71,19 @@ def _legend(names: Iterable[str]) -> list[Legend]:
     return [one for one in page.legend(SERIES) if one.text in set(names)]
 
 
-def _points(rows: Iterable[ForwardRow]) -> list[Point]:
-    return sorted((row.offered_to_peak, row.output_to_peak) for row in rows)
+def _configuration(row: ForwardRow) -> str:
+    return row.configuration
 
 
-def _measured(data: Table[ForwardRow], screend: bool, names: Sequence[str]) -> list[Line]:
-    by = data.only(lambda row: row.screend == screend).by(lambda row: row.configuration)
-    return [
-        Line(f"series-{NUMBERS[name]}", name, series.measured_style(NUMBERS[name]), _points(by[name]))
-        for name in names
-        if name in by
-    ]
+def _measured(rows: Iterable[ForwardRow], screend: bool, names: Sequence[str]) -> list[Line]:
+    chosen = [row for row in rows if row.screend == screend]
+    return page.lines(chosen, SERIES, _configuration, lambda r: r.offered_to_peak, lambda r: r.output_to_peak, names)
 
 
 def _published(screend: bool, names: Sequence[str]) -> list[Line]:
-    found = ((name, published.curve(screend, name)) for name in names)
     return [
-        Line(f"series-{NUMBERS[name]}-paper", f"{name}, the paper", series.published_style(NUMBERS[name]), list(points))
-        for name, points in found
-        if points
+        page.published(SERIES.index(name), name, list(points)) for name in names if (points := published.curve(screend, name))
     ]
-
-
-def _plot(title: str, lines: Sequence[Line], top: float) -> Plot:
-    return page.plot(title, plots.over_load(lines, Y, title, None, top, X))
-
-
-def _top(lines: Iterable[Line]) -> float:
-    return 1.1 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
 
 
 def _right(lines: Sequence[Line]) -> float:
@@ -100,28 +95,27 @@ def _to(lines: Sequence[Line], right: float) -> list[Line]:
     return [replace(line, points=[*line.points, (right, None)]) for line in lines]
 
 
-def _twice(title: str, measured: Sequence[Line], paper: Sequence[Line]) -> list[Plot]:
-    """Two plots with the same scales."""
-    top, right = _top([*measured, *paper]), _right([*measured, *paper])
-    return [_plot(f"{title}: measured", _to(measured, right), top), _plot(f"{title}: the paper", _to(paper, right), top)]
+def _twice(title: str, measured: Sequence[Line], paper: Sequence[Line], y_label: str = Y, top: float | None = None) -> list[Plot]:
+    """Two plots with the same scales, measured and published. `top`: None: a tenth above the lines."""
+    both = [*measured, *paper]
+    high = top or 1.1 * max((y for line in both for _, y in line.points if y is not None), default=1.0)
+    return [
+        page.over(f"{title}: {whose}", _to(lines, _right(both)), y_label, X, high)
+        for whose, lines in (("measured", measured), ("the paper", paper))
+    ]
 
 
 def _pair(title: str, tables: Tables, screend: bool, names: Sequence[str]) -> list[Plot]:
-    """A figure twice, with the same scale: measured and published."""
-    measured, paper = _measured(tables.forwarding, screend, names), _published(screend, names)
-    return _twice(title, measured, paper)
+    return _twice(title, _measured(tables.forwarding, screend, names), _published(screend, names))
 
 
 def _unmodified(tables: Tables) -> Section:
-    lines = [
-        Line(f"series-{n}", name, series.measured_style(n), _points(_of(tables, screend)))
-        for n, (name, screend) in enumerate((("without screend", False), ("with screend", True)))
-    ]
-    paper = [
-        Line(f"series-{n}-paper", f"{name}, the paper", series.published_style(n), list(published.curve(screend, UNMODIFIED)))
-        for n, (name, screend) in enumerate((("without screend", False), ("with screend", True)))
-    ]
-    group = Group(legend=page.legend(("without screend", "with screend"), PUBLISHED))
+    lines, paper = [], []
+    for number, name in enumerate(SCREEND):
+        (measured,) = _measured(tables.forwarding, bool(number), (UNMODIFIED,))
+        lines.append(page.line(number, name, measured.points))
+        paper.append(page.published(number, name, list(published.curve(bool(number), UNMODIFIED))))
+    group = Group(legend=page.legend(SCREEND, PUBLISHED))
     group.plots = _twice("Figure 6-1", lines, paper)
     group.tables = [page.table(tables.curves)]
     group.note = (
@@ -130,10 +124,6 @@ def _unmodified(tables: Tables) -> Section:
     )
     intro = "Figure 6-1: receive livelock in an unmodified kernel, and each curve of figures 6-1 to 6-6 in three figures."
     return Section("unmodified", "The unmodified kernel", "Unmodified", intro, [group])
-
-
-def _of(tables: Tables, screend: bool) -> tuple[ForwardRow, ...]:
-    return tables.forwarding.where(lambda row: row.screend == screend and row.configuration == UNMODIFIED)
 
 
 def _polling(tables: Tables) -> Section:
@@ -168,36 +158,18 @@ def _screend(tables: Tables) -> Section:
     return Section("screend", "A process on the path", "screend", intro, [group])
 
 
-def _cpu_line(rows: Iterable[CpuRow], number: int, name: str) -> Line:
-    points = sorted((row.offered_to_peak, row.cpu_percent) for row in rows)
-    return Line(f"series-{number}", name, series.measured_style(number), points)
-
-
 def _cpu(tables: Tables) -> Section:
     names = [f"threshold {percent} %" for percent in LIMITS]
-    by = tables.cpu.by(lambda row: (row.threshold_percent, row.process))
     lines = []
-    for (percent, process), rows in by.items():
+    for (percent, process), rows in tables.cpu.by(lambda row: (row.threshold_percent, row.process)).items():
         number = LIMITS.index(percent) if process == LOWEST else NORMAL_NUMBER
-        lines.append(_cpu_line(rows, number, names[LIMITS.index(percent)]))
-    paper = [
-        Line(f"series-{n}-paper", f"{names[n]}, the paper", series.published_style(n), list(published.cpu_curve(percent)))
-        for n, percent in enumerate(LIMITS)
-    ]
+        points = sorted((row.offered_to_peak, row.cpu_percent) for row in rows)
+        lines.append(page.line(number, names[LIMITS.index(percent)], list(points)))
+    paper = [page.published(n, names[n], list(published.cpu_curve(percent))) for n, percent in enumerate(LIMITS)]
     normal = f"threshold {LIMITS[-1]} %, process of normal priority"
-    draw: Callable[[Sequence[Line], str], Plot] = lambda drawn, title: page.plot(  # noqa: E731
-        title, plots.over_load(drawn, "% of the CPU left", title, None, 104, X)
-    )
     group = Group(legend=page.legend((*names, normal), PUBLISHED))
-    right = _right([*lines, *paper])
-    group.plots = [draw(_to(lines, right), "Figure 7-1: measured"), draw(_to(paper, right), "Figure 7-1: the paper")]
+    group.plots = _twice("Figure 7-1", lines, paper, "% of the CPU left", 104)
     group.tables = [page.table(tables.cpu, folded=True)]
     group.note = f"{NOTE} The process goes behind ksoftirqd, as the paper's behind the polling thread, unless it says otherwise."
     intro = "Figure 7-1: what a limit on the CPU time of polling leaves for a process that always computes."
     return Section("cpu", "Progress of user processes", "Processes", intro, [group])
-
-
-def _causes(tables: Tables) -> Section:
-    group = Group(tables=[page.table(tables.causes)])
-    intro = "Where curves differ from the paper's: experiments that turn one cause on and off."
-    return Section("causes", "Why curves differ", "Causes", intro, [group])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why claims differ: what docs/rtl8139cp.md adds to their verdicts. Each names an experiment, or says that there is none."""
+"""Why claims differ, as docs/papers/rtl8139cp.md has it. Each names an experiment or says that there is none."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from irqlab.reproduce.claims import Because
 _REFILL = Because(
     "differs",
     "the deferred refill: while frames wait for the network layer, so do their descriptors. On and off: "
-    "[when the ring is refilled](#when-the-ring-is-refilled)",
+    "[when the ring is refilled](#why-they-differ)",
 )
 _PROVENANCE = Because("differs", "the table is another's: [where it is from](#where-the-articles-table-is-from)")
-_LEFT_OUT = Because("differs", "not explained: [what leaving it out does](#what-each-measure-contributes)")
+_LEFT_OUT = Because("differs", "not explained: [what leaving it out does](#why-they-differ)")
 
 BECAUSE = {
     "With a suitable period the timer receives": Because(
         "differs",
-        "at the article's 1 ms the [deferred refill](#when-the-ring-is-refilled), with longer periods the ring: on and off over "
-        "the [range of periods](#where-the-timer-wins-and-where-it-loses). Why no period gains as much is not explained",
+        "at the article's 1 ms the [deferred refill](#why-they-differ), with longer periods the ring: on and off over "
+        "the [range of periods](#why-they-differ). Why no period gains as much is not explained",
     ),
     "It was measured with 8139cp": _PROVENANCE,
     "The unchanged driver receives": _PROVENANCE,
     "The timer receives 15 to 25 % more frames than NAPI; here: HZ 1000": Because(
-        "differs", "at 1 ms the [deferred refill](#when-the-ring-is-refilled); why the article's timer gains is not explained"
+        "differs", "at 1 ms the [deferred refill](#why-they-differ); why the article's timer gains is not explained"
     ),
     "Of a million frames of 60 bytes the timer takes in more": _REFILL,
     "Of a million frames of 1440 bytes it takes in fewer": Because(

@@ -34,7 +34,7 @@ QUICK_PERIODS_US = (400,)
 RULE_PERIODS_US = (400, 1000)
 QEMUS, CHECKING = "QEMU's model", "the tester's card"
 CARDS = {QEMUS: None, CHECKING: "irqlab-8139cp"}
-"""Models of the article's chip. The second checks the checksums of received packets (docs/rtl8139-model.md)."""
+"""Models of the article's chip. The second checks the checksums of received packets (docs/inside/rtl8139-model.md)."""
 HARDWARE_PERIODS_US = (400, 1000)
 HARDWARE_NS = 100_000_000
 """A memory model makes a trial several times as long."""
@@ -91,7 +91,7 @@ class CardRow:
 
 def search(runner: TrialRunner, workload: Workload) -> MethodResult:
     """The throughput without loss; frames may be late."""
-    return throughput.run(Patient(runner.testbed, runner.slots, runner.progress), workload)
+    return throughput.run(Patient(runner.bench, runner.slots, runner.progress), workload)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why what was measured differs from the paper: the experiments, by the claim that they explain (docs/salah2009.md)."""
+"""Why what was measured differs from the paper: the experiments, by the claim that they explain (docs/papers/salah2009.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BECAUSE = {
     ),
     "Hybrid's interrupts fall": Because(
         "differs",
-        "in part because a poll that finds the ring empty unmasks: with [`paced`](#hybrid-improved), where RX stays masked, "
+        "in part because a poll that finds the ring empty unmasks: with [`paced`](hybrid.md), where RX stays masked, "
         "they are about 5 % of the frames at 1.5 and 2 times the cliff. The rest is not explained",
     ),
     "Shortly after": Because("differs", "[what Poisson arrivals change](#poisson-arrivals); the drop is not explained"),

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 from irqlab import units
-from irqlab.reproduce.claims import EXPECTED, Claim
+from irqlab.reproduce.claims import EXPECTED, Claim, Told, judged
 from irqlab.reproduce.salah2009 import experiments, rows
 from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, of_cliff
@@ -72,10 +70,8 @@ Conditions = dict[str, ConditionRow]
 
 def _conditions(*names: str) -> Callable[[Tables], Conditions | None]:
     def evidence(tables: Tables) -> Conditions | None:
-        if tables.cliff_conditions is None:
-            return None
-        found = {row.condition: row for row in tables.cliff_conditions}
-        return {name: found[name] for name in names} if set(names) <= set(found) else None
+        found = tables.cliff_conditions.keyed(lambda row: row.condition, *names) if tables.cliff_conditions else {}
+        return {name: found[name] for name in names} if found else None
 
     return evidence
 
@@ -105,158 +101,109 @@ def _told_closed(found: Conditions) -> str:
 # Their driver's refill.
 
 
-@dataclass(frozen=True)
-class _Order:
-    cells: Cells
-
-    def of(self, setting: str, load: float) -> list[str]:
-        """The schemes that receive anything worth counting, the best first; equals in the order of their names."""
-        found = {scheme: row.application_pps for (one, scheme, at), row in self.cells.items() if (one, at) == (setting, load)}
-        best = max(found.values())
-        return sorted(found, key=lambda scheme: (-round(found[scheme] / best / (2 * EQUAL)), scheme))
-
-    @property
-    def loads(self) -> list[float]:
-        return sorted({load for _, _, load in self.cells})
-
-    @property
-    def same(self) -> bool:
-        return all(self.of(experiments.EVERY_PASS, load) == self.of(experiments.AFTER_64, load) for load in self.loads)
-
-    @property
-    def told(self) -> str:
-        each = []
-        for load in self.loads:
-            of_load = [
-                f"{scheme} {kpps(row.application_pps)} ({kpps(self.cells[experiments.AFTER_64, scheme, load].application_pps)})"
-                for (setting, scheme, at), row in self.cells.items()
-                if setting == experiments.EVERY_PASS and at == load
-            ]
-            each.append(f"at {load:g} times the cliff {', '.join(of_load)}")
-        return f"kpps received in every pass (after 64 frames): {'; '.join(each)}."
-
-
-def _order(tables: Tables) -> _Order | None:
+def _same_order(tables: Tables) -> Told | None:
+    """Whether the schemes are in the same order; those that are level in the order of their names."""
     cells = _cells(experiments.REFILL, lambda r: (r.load_of_cliff or 0) >= FAR)(tables)
-    return _Order(cells) if cells else None
+    if cells is None:
+        return None
+    pps = {key: row.application_pps for key, row in cells.items()}
+    same, each = True, []
+    for load in sorted({load for _, _, load in pps}):
+        orders = []
+        for setting in (experiments.EVERY_PASS, experiments.AFTER_64):
+            found = {scheme: one for (of, scheme, at), one in pps.items() if (of, at) == (setting, load)}
+            steps = {scheme: -round(one / max(found.values()) / (2 * EQUAL)) for scheme, one in found.items()}
+            orders.append(sorted(found, key=lambda scheme, steps=steps: (steps[scheme], scheme)))  # type: ignore[misc]
+        same = same and orders[0] == orders[1]
+        of_load = [
+            f"{scheme} {kpps(one)} ({kpps(pps[experiments.AFTER_64, scheme, load])})"
+            for (setting, scheme, at), one in pps.items()
+            if setting == experiments.EVERY_PASS and at == load
+        ]
+        each.append(f"at {load:g} times the cliff {', '.join(of_load)}")
+    return same, f"kpps received in every pass (after 64 frames): {'; '.join(each)}."
 
 
 # Low rates.
 
 
-def _ends(cells: Cells, machine: str, scheme: str) -> tuple[ExperimentRow, ExperimentRow]:
-    found = sorted((row for (one, other, _), row in cells.items() if (one, other) == (machine, scheme)), key=_offered)
-    return found[0], found[-1]
-
-
-def _offered(row: ExperimentRow) -> float:
-    return row.offered_pps
-
-
-def _humped(cells: Cells) -> bool:
-    pairs = (_ends(cells, experiments.BOARD, scheme) for scheme in (rows.DE, rows.NAPI))
-    return all((low.mean_ns or 0) > (1 + EQUAL) * (high.mean_ns or 0) for low, high in pairs)
-
-
-def _told_low(cells: Cells) -> str:
-    each = []
+def _longer_at_low(tables: Tables) -> Told | None:
+    """Round trips at the lowest rate and at the highest; whether they are longer at the lowest on the paper's machine."""
+    cells = _cells(experiments.LOW_RATES)(tables)
+    if cells is None:
+        return None
+    longer, each = True, []
     for machine in (experiments.NO_MEMORY, experiments.BOARD):
         for scheme in (rows.DE, rows.NAPI):
-            low, high = _ends(cells, machine, scheme)
+            found = [row for (one, other, _), row in cells.items() if (one, other) == (machine, scheme)]
+            (low, low_pps), *_, (high, high_pps) = sorted(((r.mean_ns or 0, r.offered_pps) for r in found), key=lambda p: p[1])
+            longer = longer and (machine != experiments.BOARD or low > (1 + EQUAL) * high)
             each.append(
-                f"{machine}, {scheme}: {duration(low.mean_ns or 0)} at {units.grouped(low.offered_pps)} a second, "
-                f"{duration(high.mean_ns or 0)} at {units.grouped(high.offered_pps)}"
+                f"{machine}, {scheme}: {duration(low)} at {units.grouped(low_pps)} a second, "
+                f"{duration(high)} at {units.grouped(high_pps)}"
             )
-    return f"{'; '.join(each)}."
+    return longer, f"{'; '.join(each)}."
 
 
 # Forwarding.
 
-Routers = Sequence[tuple[ExperimentRow, ExperimentRow]]
-"""Hybrid in a form, and NAPI, at a load."""
 
-
-def _routers(tables: Tables) -> Routers | None:
-    cells = _cells(experiments.FORWARDING)(tables)
-    if cells is None:
-        return None
+def _routers(tables: Tables) -> Told | None:
+    """Hybrid in each form, and NAPI, at each load."""
+    cells = _cells(experiments.FORWARDING)(tables) or {}
     pairs = [
         (row, cells["", rows.NAPI, at])
         for (_, scheme, at), row in cells.items()
         if scheme in (rows.HYBRID, rows.PACED) and ("", rows.NAPI, at) in cells
     ]
-    return pairs or None
-
-
-def _behind(pairs: Routers) -> Routers:
-    return [(mine, napi) for mine, napi in pairs if mine.application_pps < (1 - EQUAL) * napi.application_pps]
-
-
-def _told_routers(pairs: Routers) -> str:
+    behind = [(mine, napi) for mine, napi in pairs if mine.application_pps < (1 - EQUAL) * napi.application_pps]
     each = (
         f"{mine.scheme} {kpps(mine.application_pps)} of {kpps(mine.offered_pps)} kpps, {percent(mine.cpu_available)} of the CPU "
         f"left ({rows.NAPI}: {kpps(napi.application_pps)}, {percent(napi.cpu_available)})"
-        for mine, napi in pairs
+        for mine, napi in behind or pairs
     )
-    return "; ".join(each)
+    return (not behind, f"{'less: ' if behind else ''}{'; '.join(each)}.") if pairs else None
 
 
-CLAIMS: tuple[Claim[Tables, Any], ...] = (
+CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
         EXPECTED,
         f"With Poisson arrivals interrupts bend at {TURN:g} times the cliff, as in figure 7(e); with constant ones they do not.",
-        _cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN),
-        holds=_turns,
-        yes=_told_turns,
-        no=_told_turns,
+        judged(_cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN), _turns, _told_turns),
     ),
     Claim(
         EXPECTED,
         f"With Poisson arrivals NAPI leaves less of the CPU than {rows.DE}, as in figure 7(f); with constant ones as much.",
-        _cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN),
-        holds=_dearer,
-        yes=_told_left,
-        no=_told_left,
+        judged(_cells(experiments.POISSON, lambda r: r.load_of_cliff == TURN), _dearer, _told_left),
     ),
     Claim(
         EXPECTED,
         f"The cliff's signs coincide (within {percent(AGREE)}) with Poisson arrivals.",
-        _conditions(experiments.AS_PAPER, experiments.WITH_POISSON),
-        holds=lambda found: _coincide(found[experiments.WITH_POISSON]),
-        yes=_told_signs,
-        no=_told_signs,
+        judged(
+            _conditions(experiments.AS_PAPER, experiments.WITH_POISSON),
+            lambda found: _coincide(found[experiments.WITH_POISSON]),
+            _told_signs,
+        ),
     ),
     Claim(
         EXPECTED,
         f"The closed form gives the cliff (within {percent(AGREE)}) where interrupts are dear.",
-        _conditions(*experiments.CLIFF_CONDITIONS),
-        holds=lambda found: abs(found[experiments.DEAR].closed_form_error) <= AGREE,
-        yes=_told_closed,
-        no=_told_closed,
+        judged(
+            _conditions(*experiments.CLIFF_CONDITIONS),
+            lambda found: abs(found[experiments.DEAR].closed_form_error) <= AGREE,
+            _told_closed,
+        ),
     ),
     Claim(
         EXPECTED,
         f"Descriptors given back after 64 frames, as in the paper's driver, do not change the order of the schemes from {FAR:g} "
         "times the cliff on.",
-        _order,
-        holds=lambda found: found.same,
-        yes=lambda found: found.told,
-        no=lambda found: found.told,
+        _same_order,
     ),
     Claim(
         EXPECTED,
         f"With the memory of the paper's machine ({experiments.BOARD}) the round trip is longer at the lowest rate.",
-        _cells(experiments.LOW_RATES),
-        holds=_humped,
-        yes=_told_low,
-        no=_told_low,
+        _longer_at_low,
     ),
-    Claim(
-        EXPECTED,
-        "A router forwards with hybrid, in either form, at least what it forwards with NAPI.",
-        _routers,
-        holds=lambda pairs: not _behind(pairs),
-        yes=lambda pairs: f"{_told_routers(pairs)}.",
-        no=lambda pairs: f"less: {_told_routers(_behind(pairs))}.",
-    ),
+    Claim(EXPECTED, "A router forwards with hybrid, in either form, at least what it forwards with NAPI.", _routers),
 )

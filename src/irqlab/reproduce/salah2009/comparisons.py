@@ -7,16 +7,15 @@ and worse at none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from irqlab import units
-from irqlab.reproduce.claims import Claim
+from irqlab.reproduce.claims import Claim, Told, judged
 from irqlab.reproduce.salah2009 import rows
-from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
-from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, curve_of, echoes, of_cliff, ours
+from irqlab.reproduce.salah2009.loads import ReceivingRow
+from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours
 from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
@@ -29,6 +28,17 @@ LOW_PPS = 200.0
 PINGED_PPS = 8000.0
 """The paper's highest."""
 SIX = "NAPI (6)"
+RECOVERS = (1.75, 2.0)
+"""Of the cliff: around where the paper's budget of 6 starts to improve."""
+HIGH = (0.9, 1.25)
+"""Of the echo's cliff: high loads within the paper's, which end at 1.2 times."""
+HALF = 0.5
+QUARTERS = (0.25, 0.5, 0.75)
+COMPARED = (rows.DE, rows.NAPI, rows.HYBRID)
+
+Test = Callable[[Tables], Told | None]
+Means = Mapping[tuple[str, float], float | None]
+"""Mean round trips in ns, by scheme and load: a share of the cliff, or a rate in frames/s."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,6 @@ class Pair:
 
 
 Pairs = Sequence[Pair]
-By = dict[str, Pairs]
-"""Pairs by the scheme that is compared."""
 
 
 def shorter(pairs: Pairs) -> bool:
@@ -65,89 +73,61 @@ def alike(pairs: Pairs) -> bool:
     return not any(pair.less or pair.more for pair in pairs)
 
 
+def near(pairs: Pairs) -> bool:
+    """Whether they approach each other everywhere."""
+    return all(abs(pair.mine / pair.theirs - 1) <= ALIKE for pair in pairs)
+
+
 # Figure 6.
 
-Budgets = dict[tuple[str, float], ReceivingRow]
-"""By scheme and load."""
-RECOVERS = (1.75, 2.0)
-"""Of the cliff: around where the paper's budget of 6 starts to improve."""
 
-
-def _recovery(tables: Tables) -> Budgets | None:
-    found = {(row.scheme, row.load_of_cliff): row for row in tables.budget}
+def _recovers(tables: Tables) -> Told | None:
     wanted = [(scheme, load) for scheme in (SIX, rows.NAPI) for load in RECOVERS]
-    return {key: found[key] for key in wanted} if set(wanted) <= set(found) else None
+    found = tables.budget.keyed(lambda row: (row.scheme, row.load_of_cliff), *wanted)
+    if not found:
+        return None
+    pps = {key: found[key].application_pps for key in wanted}
+    small, large = (Pair(0, pps[scheme, RECOVERS[1]], pps[scheme, RECOVERS[0]]).more for scheme in (SIX, rows.NAPI))
+    told = (f"{scheme} {kpps(one)} at {load:g} times the cliff" for (scheme, load), one in pps.items())
+    return small and not large, f"in kpps: {', '.join(told)}."
 
 
-def _recovers(found: Budgets) -> bool:
-    def rises(scheme: str) -> bool:
-        low, high = (found[scheme, load].application_pps for load in RECOVERS)
-        return high > (1 + EQUAL) * low
-
-    return rises(SIX) and not rises(rows.NAPI)
-
-
-def _told_recovery(found: Budgets) -> str:
-    told = (f"{scheme} {kpps(row.application_pps)} at {load:g} times the cliff" for (scheme, load), row in found.items())
-    return f"in kpps: {', '.join(told)}."
-
-
-Trips = dict[str, dict[float, float]]
-"""Mean round trips in ns, by scheme and load."""
-
-
-def _budget_trips(tables: Tables) -> Trips | None:
+def _longer_with_2(tables: Tables) -> Told | None:
     """Where the load is high."""
-    found: Trips = {}
+    found: dict[str, dict[float, float]] = {}
     for row in tables.budget_round_trip:
         if row.load_of_echo_cliff is not None and row.load_of_echo_cliff >= HIGH[0] and row.mean_ns is not None:
             found.setdefault(row.scheme, {})[row.load_of_echo_cliff] = row.mean_ns
-    return found if {rows.NAPI_2, SIX, rows.NAPI} <= set(found) else None
-
-
-HIGH = (0.9, 1.25)
-"""Of the echo's cliff: high loads within the paper's, which end at 1.2 times."""
-
-
-def _slower(found: Trips) -> bool:
-    def against(scheme: str) -> Pairs:
-        both = set(HIGH) & set(found[scheme]) & set(found[rows.NAPI])
-        return [Pair(load, found[scheme][load], found[rows.NAPI][load]) for load in sorted(both)]
-
-    return any(pair.more for pair in against(rows.NAPI_2)) and alike(against(SIX))
-
-
-def _told_trips(found: Trips) -> str:
+    budgets = (rows.NAPI_2, SIX, rows.NAPI)
+    if not set(budgets) <= set(found):
+        return None
+    small, six = (
+        [Pair(load, found[one][load], found[rows.NAPI][load]) for load in HIGH if load in found[one] and load in found[rows.NAPI]]
+        for one in budgets[:2]
+    )
     each = []
-    for scheme in (rows.NAPI_2, SIX, rows.NAPI):
+    for scheme in budgets:
         told = ", ".join(f"{100 * load:.0f} % {duration(ns)}" for load, ns in sorted(found[scheme].items()))
         each.append(f"{scheme} {told}")
-    return f"at a share of the echo's cliff: {'; '.join(each)}."
+    return any(pair.more for pair in small) and alike(six), f"at a share of the echo's cliff: {'; '.join(each)}."
 
 
 # Figure 7(a), (b): DE against NAPI.
 
-Lost = tuple[Sequence[tuple[ReceivingRow, ReceivingRow]], Sequence[tuple[ReceivingRow, ReceivingRow]]]
-"""DE and NAPI at a load at which NAPI loses frames: within the paper's loads, and beyond them."""
 
-
-def _losing(tables: Tables) -> Lost | None:
+def _gives_more(tables: Tables) -> Told | None:
+    """DE and NAPI at the loads at which NAPI loses frames: within the paper's loads, and beyond them."""
     by = {(row.scheme, row.load_of_cliff): row for row in ours(tables)}
-    end = of_cliff("max_offered")
     pairs = [
         (by[rows.DE, load], row)
         for (scheme, load), row in by.items()
         if scheme == rows.NAPI and row.loss_ratio > SOME_LOSS and (rows.DE, load) in by
     ]
+    end = of_cliff("max_offered")
     within, beyond = ([p for p in pairs if (p[0].load_of_cliff <= end) == wanted] for wanted in (True, False))
-    return (within, beyond) if within else None
+    if not within:
+        return None
 
-
-def _gives_more(found: Lost) -> bool:
-    return all(de.application_pps > (1 + EQUAL) * napi.application_pps for de, napi in found[0])
-
-
-def _told_losing(found: Lost) -> str:
     def told(pairs: Sequence[tuple[ReceivingRow, ReceivingRow]]) -> str:
         each = (
             f"{de.load_of_cliff:g} times the cliff {kpps(de.application_pps)} kpps, {percent(de.loss_ratio)} lost "
@@ -156,79 +136,83 @@ def _told_losing(found: Lost) -> str:
         )
         return "; ".join(each)
 
-    text = f"{rows.DE} ({rows.NAPI}) at {told(found[0])}."
-    return f"{text} Beyond the paper's loads: {told(found[1])}." if found[1] else text
+    text = f"{rows.DE} ({rows.NAPI}) at {told(within)}." + (f" Beyond the paper's loads: {told(beyond)}." if beyond else "")
+    return all(Pair(0, de.application_pps, napi.application_pps).more for de, napi in within), text
 
 
-# Figure 7(c), (d): round trips.
+# Figures 7(c), (d) and 8: round trips.
 
 
-def _against(
-    tables: Tables, mine: str, theirs: str, wanted: Callable[[EchoingRow], bool], at: Callable[[EchoingRow], float]
-) -> Pairs:
-    means = {(row.scheme, at(row)): row.mean_ns for row in echoes(tables) if wanted(row) and not row.setting}
-    pairs = []
-    for (scheme, load), ns in means.items():
-        other = means.get((theirs, load))
-        if scheme == mine and ns is not None and other is not None:
-            pairs.append(Pair(load, ns, other))
+def _trips(least: float = 0.0, most: float = 1.0) -> Callable[[Tables], Means]:
+    """Those through the application at such shares of the echo's cliff."""
+    return lambda tables: {
+        (row.scheme, row.load_of_echo_cliff): row.mean_ns
+        for row in echoes(tables)
+        if row.load_of_echo_cliff is not None and least <= row.load_of_echo_cliff < most and not row.setting
+    }
+
+
+def _pings(tables: Tables) -> Means:
+    """Those of pings, up to the paper's highest rate."""
+    return {(r.scheme, r.offered_pps): r.mean_ns for r in tables.ping if r.offered_pps <= PINGED_PPS}
+
+
+def _against(means: Means, mine: str, theirs: str) -> list[Pair]:
+    """The lowest load first."""
+    both = ((load, ns, means.get((theirs, load))) for (scheme, load), ns in means.items() if scheme == mine)
+    pairs = [Pair(load, ns, other) for load, ns, other in both if ns is not None and other is not None]
     return sorted(pairs, key=lambda pair: pair.at)
 
 
-def _loaded(row: EchoingRow, least: float, most: float) -> bool:
-    return row.load_of_echo_cliff is not None and least <= row.load_of_echo_cliff < most
+@dataclass(frozen=True)
+class _Words:
+    """How round trips are told."""
+
+    begin: str
+    between: str
+    load: Callable[[float], str]
 
 
-def _share(row: EchoingRow) -> float:
-    return row.load_of_echo_cliff or 0.0
+THROUGH = _Words("at a share of the echo's cliff, ", ":", lambda share: f"{100 * share:.0f} %")
+OF_PINGS = _Words("", " at", lambda pps: f"{units.grouped(pps)} a second")
 
 
-def _below(tables: Tables, *schemes: str) -> By | None:
-    """Below the echo's cliff, against NAPI."""
-    found = {one: _against(tables, one, rows.NAPI, lambda r: _loaded(r, 0.0, 1.0), _share) for one in schemes}
-    return found if all(found.values()) else None
+def _compared(
+    words: _Words, of: Callable[[Tables], Means], schemes: Sequence[str], theirs: str, holds: Callable[[Pairs], bool]
+) -> Test:
+    """Whether something holds of the round trips of each of the schemes against those of another."""
 
+    def told(tables: Tables) -> Told | None:
+        found = {scheme: _against(of(tables), scheme, theirs) for scheme in schemes}
+        if not all(found.values()):
+            return None
+        each = []
+        for scheme, pairs in found.items():
+            of_load = (f"{words.load(p.at)} {duration(p.mine)} ({duration(p.theirs)})" for p in pairs)
+            each.append(f"{scheme} ({theirs}){words.between} {', '.join(of_load)}")
+        return all(map(holds, found.values())), f"{words.begin}{'; '.join(each)}."
 
-def _told_pairs(found: By, theirs: str) -> str:
-    each = []
-    for scheme, pairs in found.items():
-        told = ", ".join(f"{100 * p.at:.0f} % {duration(p.mine)} ({duration(p.theirs)})" for p in pairs)
-        each.append(f"{scheme} ({theirs}): {told}")
-    return f"at a share of the echo's cliff, {'; '.join(each)}."
-
-
-def _beyond(tables: Tables) -> By | None:
-    cliff2 = of_cliff("cliff2")
-    pairs = _against(tables, rows.HYBRID, rows.NAPI, lambda r: _loaded(r, cliff2, 1e9), _share)
-    return {rows.HYBRID: pairs} if pairs else None
-
-
-def _delay(tables: Tables) -> By | None:
-    pairs = _against(tables, rows.HYBRID, rows.DE, lambda r: _loaded(r, 0.0, 1.0), _share)
-    return {rows.HYBRID: pairs} if pairs else None
+    return told
 
 
 Low = dict[str, tuple[tuple[float, float], tuple[float, float]]]
-"""By scheme: rate in frames/s and mean round trip in ns, at the lowest rate and at the highest one of the zoom."""
+"""By scheme: rate in frames/s and mean round trip in ns, at the lowest rate and at the highest."""
+
+
+def _ends(found: Iterable[tuple[str, float, float | None]]) -> Low | None:
+    """Of scheme, rate in frames/s and mean round trip in ns; None unless each scheme has two of them."""
+    points = [(scheme, pps, ns) for scheme, pps, ns in found if ns is not None]
+    by = {scheme: sorted((pps, ns) for one, pps, ns in points if one == scheme) for scheme in COMPARED}
+    return {scheme: (of[0], of[-1]) for scheme, of in by.items()} if all(len(of) > 1 for of in by.values()) else None
 
 
 def _zoom(tables: Tables) -> Low | None:
-    found: Low = {}
-    for scheme in (rows.DE, rows.NAPI, rows.HYBRID):
-        points = sorted(
-            (row.offered_pps, row.mean_ns)
-            for row in echoes(tables)
-            if row.scheme == scheme and row.load_of_echo_cliff is None and row.mean_ns is not None
-        )
-        if len(points) < 2 or points[0][0] >= LOW_PPS:
-            return None
-        found[scheme] = (points[0], points[-1])
-    return found
+    found = _ends((row.scheme, row.offered_pps, row.mean_ns) for row in echoes(tables) if row.load_of_echo_cliff is None)
+    return found if found and all(low[0] < LOW_PPS for low, _ in found.values()) else None
 
 
-def _humped(found: Low) -> bool:
-    longer = all(Pair(0, low[1], high[1]).more for low, high in found.values())
-    return longer and found[rows.NAPI][0][1] >= max(low[1] for low, _ in found.values())
+def _longer_at_low(found: Low) -> bool:
+    return all(Pair(0, low[1], high[1]).more for low, high in found.values())
 
 
 def _told_low(found: Low) -> str:
@@ -241,240 +225,140 @@ def _told_low(found: Low) -> str:
 
 # Figure 7(e), (f).
 
-Curves = dict[str, list[ReceivingRow]]
-"""By scheme; the lowest load first."""
+
+def _interrupts(schemes: Sequence[str], chosen: Callable[[Sequence[ReceivingRow]], list[ReceivingRow]]) -> Test:
+    """Whether interrupts a second fall somewhere between the loads chosen of a scheme's curve, with each scheme."""
+
+    def told(tables: Tables) -> Told | None:
+        curves = curves_of(tables, *schemes)
+        if curves is None:
+            return None
+        found: Curves = {scheme: chosen(curve) for scheme, curve in curves.items()}
+        each = []
+        for scheme, every in found.items():
+            of_load = ", ".join(f"{units.grouped(r.interrupts_per_s)} at {r.load_of_cliff:g} times" for r in every)
+            each.append(f"{scheme} {of_load}")
+        falls = [
+            any(Pair(0, b.interrupts_per_s, a.interrupts_per_s).less for a, b in pairwise(every)) for every in found.values()
+        ]
+        return all(falls), f"interrupts a second: {'; '.join(each)}."
+
+    return told
 
 
-def _curves(tables: Tables, *schemes: str) -> Curves | None:
-    found = {scheme: curve_of(tables, scheme) for scheme in schemes}
-    return found if all(found.values()) else None
-
-
-def _after_turn(found: Curves) -> Curves:
+def _after_turn(curve: Sequence[ReceivingRow]) -> list[ReceivingRow]:
     """From where the paper's interrupts turn up to the cliff."""
-    turn = of_cliff("interrupt_rate_turns_at")
-    return {scheme: [row for row in every if turn <= row.load_of_cliff <= 1] for scheme, every in found.items()}
+    return [row for row in curve if of_cliff("interrupt_rate_turns_at") <= row.load_of_cliff <= 1]
 
 
-def _drops(found: Curves) -> bool:
-    return all(
-        any(Pair(0, b.interrupts_per_s, a.interrupts_per_s).less for a, b in pairwise(every))
-        for every in _after_turn(found).values()
-    )
-
-
-def _told_interrupts(found: Curves) -> str:
-    each = []
-    for scheme, every in found.items():
-        told = ", ".join(f"{units.grouped(r.interrupts_per_s)} at {r.load_of_cliff:g} times" for r in every)
-        each.append(f"{scheme} {told}")
-    return f"interrupts a second: {'; '.join(each)}."
-
-
-def _ends(found: Curves) -> Curves:
+def _last(curve: Sequence[ReceivingRow]) -> list[ReceivingRow]:
     """The highest load that the paper offered, and the highest here."""
-    end = of_cliff("max_offered")
-    return {scheme: [[r for r in every if r.load_of_cliff <= end][-1], every[-1]] for scheme, every in found.items()}
+    return [[row for row in curve if row.load_of_cliff <= of_cliff("max_offered")][-1], curve[-1]]
 
 
-def _falls(found: Curves) -> bool:
-    return all(Pair(0, last.interrupts_per_s, first.interrupts_per_s).less for first, last in _ends(found).values())
-
-
-CpuLeft = dict[str, float]
-"""By scheme."""
-HALF = 0.5
-
-
-def _at_half(tables: Tables) -> CpuLeft | None:
+def _leaves_least(tables: Tables) -> Told | None:
     left = {
         row.scheme: row.cpu_available
         for row in ours(tables)
-        if row.load_of_cliff == HALF and row.scheme in (rows.DE, rows.NAPI, rows.HYBRID) and not row.setting
+        if row.load_of_cliff == HALF and row.scheme in COMPARED and not row.setting
     }
-    return left if len(left) == 3 else None
+    if len(left) < len(COMPARED):
+        return None
+    least = all(left[rows.NAPI] < other - NO_CPU for scheme, other in left.items() if scheme != rows.NAPI)
+    return least, f"{', '.join(f'{scheme} {percent(share)}' for scheme, share in left.items())}."
 
 
-def _least(left: CpuLeft) -> bool:
-    return all(left[rows.NAPI] < other - NO_CPU for scheme, other in left.items() if scheme != rows.NAPI)
-
-
-Dent = dict[str, tuple[float, float]]
-"""By scheme: what is lost of the CPU between a quarter and half of the cliff, and from there to three quarters."""
-QUARTERS = (0.25, 0.5, 0.75)
-
-
-def _dents(tables: Tables) -> Dent | None:
-    found: Dent = {}
-    for scheme in (rows.DE, rows.NAPI, rows.HYBRID):
+def _hardly_falls(tables: Tables) -> Told | None:
+    """What is lost of the CPU between a quarter and half of the cliff, and from there to three quarters."""
+    found = {}
+    for scheme in COMPARED:
         left = {row.load_of_cliff: row.cpu_available for row in curve_of(tables, scheme)}
         if not set(QUARTERS) <= set(left):
             return None
         first, second, third = (left[load] for load in QUARTERS)
         found[scheme] = (first - second, second - third)
-    return found
-
-
-def _told_dents(found: Dent) -> str:
     each = (f"{scheme} {percent(before)}, then {percent(after)}" for scheme, (before, after) in found.items())
-    return f"of the CPU, from {' to '.join(f'{load:g}' for load in QUARTERS)} times the cliff are lost: {'; '.join(each)}."
+    return (
+        all(after < HALF * before for before, after in found.values()),
+        f"of the CPU, from {' to '.join(f'{load:g}' for load in QUARTERS)} times the cliff are lost: {'; '.join(each)}.",
+    )
 
 
-# Figure 8.
-
-
-def _pings(tables: Tables, theirs: str, *schemes: str) -> By | None:
-    """Up to the paper's highest rate."""
-    means = {(r.scheme, r.offered_pps): r.mean_ns for r in tables.ping if r.offered_pps <= PINGED_PPS}
-    found: dict[str, list[Pair]] = {scheme: [] for scheme in schemes}
-    for (scheme, pps), ns in means.items():
-        other = means.get((theirs, pps))
-        if scheme in found and ns is not None and other is not None:
-            found[scheme].append(Pair(pps, ns, other))
-    return dict(found) if all(found.values()) else None
-
-
-def _told_pings(found: By, theirs: str) -> str:
-    each = []
-    for scheme, pairs in found.items():
-        told = ", ".join(f"{units.grouped(p.at)} a second {duration(p.mine)} ({duration(p.theirs)})" for p in pairs)
-        each.append(f"{scheme} ({theirs}) at {told}")
-    return f"{'; '.join(each)}."
-
-
-def _ping_ends(tables: Tables) -> Low | None:
-    found: Low = {}
-    for scheme in (rows.DE, rows.NAPI, rows.HYBRID):
-        points = sorted(
-            (row.offered_pps, row.mean_ns)
-            for row in tables.ping
-            if row.scheme == scheme and row.mean_ns is not None and row.offered_pps <= PINGED_PPS
-        )
-        if len(points) < 2:
-            return None
-        found[scheme] = (points[0], points[-1])
-    return found
-
-
-FIGURE_6: tuple[Claim[Tables, Any], ...] = (
-    Claim(
-        "Figure 6(a)",
-        "A budget of 6 starts to improve at around 1.7 times the cliff; one of 300 does not.",
-        _recovery,
-        holds=_recovers,
-        yes=_told_recovery,
-        no=_told_recovery,
-    ),
+FIGURE_6: tuple[Claim[Tables], ...] = (
+    Claim("Figure 6(a)", "A budget of 6 starts to improve at around 1.7 times the cliff; one of 300 does not.", _recovers),
     Claim(
         "Figure 6(b)",
         "At high rates the round trip is longer with a budget of 2 than with 300; with 6 it is that of 300.",
-        _budget_trips,
-        holds=_slower,
-        yes=_told_trips,
-        no=_told_trips,
+        _longer_with_2,
     ),
 )
-DE_AGAINST_NAPI: Claim[Tables, Lost] = Claim(
-    "Figure 7(a), (b)",
-    f"Where frames are lost, {rows.DE} gives the application more than NAPI, and loses less.",
-    _losing,
-    holds=_gives_more,
-    yes=_told_losing,
-    no=_told_losing,
+DE_AGAINST_NAPI: Claim[Tables] = Claim(
+    "Figure 7(a), (b)", f"Where frames are lost, {rows.DE} gives the application more than NAPI, and loses less.", _gives_more
 )
-ROUND_TRIPS: tuple[Claim[Tables, Any], ...] = (
+ROUND_TRIPS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 7(c)",
         f"Below the cliff hybrid and {rows.DE} outperform NAPI (mean round trip).",
-        lambda tables: _below(tables, rows.DE, rows.HYBRID),
-        holds=lambda found: all(map(shorter, found.values())),
-        yes=lambda found: _told_pairs(found, rows.NAPI),
-        no=lambda found: _told_pairs(found, rows.NAPI),
+        _compared(THROUGH, _trips(), (rows.DE, rows.HYBRID), rows.NAPI, shorter),
     ),
     Claim(
         "Figure 7(c)",
         f"Beyond {of_cliff('cliff2'):g} times the cliff hybrid's round trip approaches NAPI's.",
-        _beyond,
-        holds=lambda found: all(abs(p.mine / p.theirs - 1) <= ALIKE for p in found[rows.HYBRID]),
-        yes=lambda found: _told_pairs(found, rows.NAPI),
-        no=lambda found: _told_pairs(found, rows.NAPI),
+        _compared(THROUGH, _trips(of_cliff("cliff2"), 1e9), (rows.HYBRID,), rows.NAPI, near),
     ),
     Claim(
         "Figure 7(c), (d)",
         f"Estimating the rate adds no noticeable delay: below the cliff hybrid's round trip is {rows.DE}'s.",
-        _delay,
-        holds=lambda found: alike(found[rows.HYBRID]),
-        yes=lambda found: _told_pairs(found, rows.DE),
-        no=lambda found: _told_pairs(found, rows.DE),
+        _compared(THROUGH, _trips(), (rows.HYBRID,), rows.DE, alike),
     ),
     Claim(
         "Figure 7(d)",
         f"Below {LOW_PPS:g} frames a second the round trip is longer with all schemes, NAPI's the longest.",
-        _zoom,
-        holds=_humped,
-        yes=_told_low,
-        no=_told_low,
+        judged(
+            _zoom,
+            lambda found: _longer_at_low(found) and found[rows.NAPI][0][1] >= max(low[1] for low, _ in found.values()),
+            _told_low,
+        ),
     ),
 )
-INTERRUPTS: tuple[Claim[Tables, Any], ...] = (
+INTERRUPTS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 7(e)",
         f"Shortly after {of_cliff('interrupt_rate_turns_at'):g} times the cliff the interrupt rate drops.",
-        lambda tables: _curves(tables, rows.DE, rows.NAPI, rows.HYBRID),
-        holds=_drops,
-        yes=lambda found: _told_interrupts(_after_turn(found)),
-        no=lambda found: _told_interrupts(_after_turn(found)),
+        _interrupts(COMPARED, _after_turn),
     ),
     Claim(
         "Figure 7(e)",
         f"Beyond {of_cliff('max_offered'):g} times the cliff the interrupt rate of NAPI and {rows.DE} falls.",
-        lambda tables: _curves(tables, rows.DE, rows.NAPI),
-        holds=_falls,
-        yes=lambda found: _told_interrupts(_ends(found)),
-        no=lambda found: _told_interrupts(_ends(found)),
+        _interrupts((rows.DE, rows.NAPI), _last),
     ),
 )
-CPU: tuple[Claim[Tables, Any], ...] = (
+CPU: tuple[Claim[Tables], ...] = (
     Claim(
         "Section 4.1, figure 7(f)",
         f"NAPI leaves the least of the CPU (at {HALF:g} times the cliff, by more than {percent(NO_CPU)} of it).",
-        _at_half,
-        holds=_least,
-        yes=lambda left: f"{', '.join(f'{scheme} {percent(share)}' for scheme, share in left.items())}.",
-        no=lambda left: f"{', '.join(f'{scheme} {percent(share)}' for scheme, share in left.items())}.",
+        _leaves_least,
     ),
-    Claim(
-        "Figure 7(f)",
-        "At 0.5 to 0.7 times the cliff the CPU that is left hardly falls.",
-        _dents,
-        holds=lambda found: all(after < HALF * before for before, after in found.values()),
-        yes=_told_dents,
-        no=_told_dents,
-    ),
+    Claim("Figure 7(f)", "At 0.5 to 0.7 times the cliff the CPU that is left hardly falls.", _hardly_falls),
 )
-PINGS: tuple[Claim[Tables, Any], ...] = (
+PINGS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 8",
         f"{rows.DE} and hybrid outperform NAPI (mean round trip of pings).",
-        lambda tables: _pings(tables, rows.NAPI, rows.DE, rows.HYBRID),
-        holds=lambda found: all(map(shorter, found.values())),
-        yes=lambda found: _told_pings(found, rows.NAPI),
-        no=lambda found: _told_pings(found, rows.NAPI),
+        _compared(OF_PINGS, _pings, (rows.DE, rows.HYBRID), rows.NAPI, shorter),
     ),
     Claim(
         "Figure 8",
         f"Hybrid's pings take as long as {rows.DE}'s, or slightly longer.",
-        lambda tables: _pings(tables, rows.DE, rows.HYBRID),
-        holds=lambda found: alike(found[rows.HYBRID]),
-        yes=lambda found: _told_pings(found, rows.DE),
-        no=lambda found: _told_pings(found, rows.DE),
+        _compared(OF_PINGS, _pings, (rows.HYBRID,), rows.DE, alike),
     ),
     Claim(
         "Figure 8",
         "At the lowest rates pings take longer, with all schemes.",
-        _ping_ends,
-        holds=lambda found: all(Pair(0, low[1], high[1]).more for low, high in found.values()),
-        yes=_told_low,
-        no=_told_low,
+        judged(
+            lambda tables: _ends((r.scheme, r.offered_pps, r.mean_ns) for r in tables.ping if r.offered_pps <= PINGED_PPS),
+            _longer_at_low,
+            _told_low,
+        ),
     ),
 )

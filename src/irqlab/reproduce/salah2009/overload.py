@@ -68,9 +68,9 @@ class StarvationRow:
 
 def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, workload: Workload) -> tuple[ApplicationResult, Shares]:
     """A row at a load."""
-    known = symbols(runner.testbed)
+    known = symbols(runner.bench.lab())
     result, answer = runner.profile(receiving.spec_of(workload, load * cliff_pps, row.tuning), addresses(known))
-    points = tree.section(answer, known, [module.name for module in runner.testbed.modules])["samples"]
+    points = tree.section(answer, known, [module.name for module in runner.bench.lab().modules])["samples"]
     by_context = tree.totals(points, "context")
     user = sum(p["instructions"] for p in points if p["owner"] == "user space")
     whole = sum(by_context.values())

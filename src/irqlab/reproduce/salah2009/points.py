@@ -11,6 +11,8 @@ EQUAL = 0.02
 """Two figures that differ by no more than this share are level."""
 NO_CPU = 0.01
 """A share of the CPU that counts as none."""
+Curves = dict[str, list[ReceivingRow]]
+"""By scheme; the lowest load first."""
 
 
 def paper(quantity: str) -> float:
@@ -36,3 +38,9 @@ def echoes(tables: Tables) -> tuple[EchoingRow, ...]:
 def curve_of(tables: Tables, scheme: str) -> list[ReceivingRow]:
     """A scheme at all its loads, the lowest first."""
     return sorted((row for row in ours(tables) if row.scheme == scheme), key=lambda row: row.offered_pps)
+
+
+def curves_of(tables: Tables, *schemes: str) -> Curves | None:
+    """Those of some schemes; None if one is missing."""
+    found = {scheme: curve_of(tables, scheme) for scheme in schemes}
+    return found if all(found.values()) else None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why claims differ: what docs/spanos2008.md adds to their verdicts. Each names an experiment, or says that there is none."""
+"""Why claims differ, as docs/papers/spanos2008.md has it. Each names an experiment or says that there is none."""
 
 from __future__ import annotations
 
 from irqlab.reproduce.claims import Because
 
-_BOARD = "[its costs](#claims-tested-with-the-costs)"
+_BOARD = "[its costs](#why-they-differ)"
 _FREEING = Because(
     "differs", f"freeing a sent packet in an interrupt costs this DUT less than the board: on and off with {_BOARD}"
 )
@@ -14,7 +14,7 @@ _BYTE = Because("differs", f"a byte costs this DUT next to nothing: on and off w
 _LISTS = Because(
     "differs",
     "freeing in an interrupt is cheap here: with the board's costs NAPI is behind. That NAPI passes frames as lists makes a part "
-    "of its lead ([lists off](#the-experiments))",
+    "of its lead ([lists off](#why-they-differ))",
 )
 
 BECAUSE = {
@@ -36,7 +36,7 @@ BECAUSE = {
     "With 64-byte frames the highest rate without loss": _FASTER,
     "By the formulas ORIGINAL and NAPI-TX-OFF": Because(
         "differs",
-        "in part because NAPI passes lists, for which the kernel looks up one route ([lists off](#the-experiments)). The rest is "
+        "in part because NAPI passes lists, for which the kernel looks up one route ([lists off](#why-they-differ)). The rest is "
         "not explained: no experiment gives NAPI a backlog",
     ),
     "A byte takes": _BYTE,
@@ -51,9 +51,7 @@ _COMPLETION = Because(
     "not explained. TX-OFF is not charged the fitted cost of freeing in an interrupt, which may contain other costs of a "
     "transmit completion on the board; no experiment separates them",
 )
-_HANDLER = Because(
-    "differs", "the costs charge the handler nothing: on and off [under conditions](#table-3-and-figure-5-under-conditions)"
-)
+_HANDLER = Because("differs", "the costs charge the handler nothing: on and off [under conditions](#why-they-differ)")
 
 WITH_COSTS = {
     "With 64-byte frames the order": _COMPLETION,
@@ -63,13 +61,13 @@ WITH_COSTS = {
     "With 896-byte frames the order": _COMPLETION,
     "NAPI and TX-OFF provide similar": _COMPLETION,
     "With 256-byte frames NAPI-TX-OFF is faster": Because(
-        "differs", "not explained; the difference is smaller than the [error](#with-the-costs-of-the-board) of the fit"
+        "differs", "not explained; the difference is smaller than the [error](../use/costs.md#mpc8250) of the fit"
     ),
     "By the formulas ORIGINAL and NAPI-TX-OFF differ": Because(
-        "differs", "the cost of freeing in an interrupt is charged in T_SKB: the table above is without it"
+        "differs", "the cost of freeing in an interrupt is charged in T_SKB"
     ),
     "The constant part takes": _COMPLETION,
     "With 64-byte frames ORIGINAL collapses": _HANDLER,
-    "A byte takes": Because("differs", "the fit to table 1 is not the paper's own fit: [cost-model.md](cost-model.md#mpc8250)"),
+    "A byte takes": Because("differs", "the fit to table 1 is not the paper's own fit: [costs.md](../use/costs.md#mpc8250)"),
 }
 """With the costs of the board."""

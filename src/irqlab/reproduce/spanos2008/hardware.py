@@ -2,7 +2,7 @@
 """Table 1 with the costs of hardware: which cells the costs were fitted to, how good the others are, what each term is worth.
 
 Everywhere the wire's limit is lifted, with costs and without, and cells at the wire's rate in the paper are left out: both as
-`irqlab calibrate` has it (docs/cost-model.md).
+`irqlab calibrate` has it (docs/use/costs.md).
 """
 
 from __future__ import annotations

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from irqlab.present.rows import listed
-from irqlab.reproduce.claims import Claim
+from irqlab.reproduce.claims import Claim, Told, judged
 from irqlab.reproduce.spanos2008 import curves, interrupts
-from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.phases import PhaseRow
 from irqlab.reproduce.spanos2008.tables import RunTables
@@ -37,18 +34,9 @@ GREATLY = 0.1
 WITHOUT_NAPI = (BASE, TX_128, OFF)
 WITH_NAPI = (NAPI, NAPI_128, FASTEST)
 
+Test = Callable[[RunTables], Told | None]
 Variants = dict[str, ThroughputRow]
-Found = dict[int, Variants]
-"""By frame bytes and variant: sizes at which ORIGINAL and the variants compared are below the wire's rate in the paper."""
-
-
-def _compared(*variants: str) -> Callable[[RunTables], Found | None]:
-    def evidence(tables: RunTables) -> Found | None:
-        by = tables.table1_throughput.by(lambda r: r.frame_bytes)
-        found = {size: {r.variant: r for r in rows if not r.paper_capped} for size, rows in by.items()}
-        return {size: of for size, of in found.items() if {BASE, *variants} <= set(of)} or None
-
-    return evidence
+"""By variant, at a size at which they are below the wire's rate in the paper."""
 
 
 def _gain(of: Variants, variant: str, base: str = BASE) -> float:
@@ -61,162 +49,69 @@ def _between(gains: list[float]) -> str:
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 
-def _gains(*variants: str) -> Callable[[Found], str]:
-    """What each variant gains over all sizes. `variants`: none: all."""
+def _gains(holds: Callable[[Variants], bool], *variants: str) -> Test:
+    """Whether something holds at all sizes. What each variant gains over all of them is told; `variants`: none: of all."""
 
-    def told(found: Found) -> str:
+    def told(tables: RunTables) -> Told | None:
+        found = _compared(tables, TX_128, *variants)
+        if not found:
+            return None
         of = {v: [_gain(rows, v) for rows in found.values() if v in rows] for v in (*WITHOUT_NAPI[1:], *WITH_NAPI)}
         each = ", ".join(f"{v} {_between(gains)}" for v, gains in of.items() if gains and v in (variants or of))
-        return f"over {BASE}, the wire's limit lifted, {min(found)} to {max(found)} bytes: {each}."
+        text = f"over {BASE}, the wire's limit lifted, {min(found)} to {max(found)} bytes: {each}."
+        return all(map(holds, found.values())), text
 
     return told
 
 
-def _over_napi(found: Found) -> str:
-    return f"by {_between([_gain(of, NAPI_128, NAPI) for of in found.values()])}, {min(found)} to {max(found)} bytes."
+def _compared(tables: RunTables, *variants: str) -> dict[int, Variants]:
+    """By frame bytes: sizes at which ORIGINAL and the variants compared are below the wire's rate in the paper."""
+    by = tables.table1_throughput.by(lambda r: r.frame_bytes)
+    found = {size: {r.variant: r for r in rows if not r.paper_capped} for size, rows in by.items()}
+    return {size: of for size, of in found.items() if {BASE, *variants} <= set(of)}
 
 
-def _smallest(of: Variants) -> bool:
-    return all(_gain(of, TX_128) < _gain(of, v) for v in of if v not in (BASE, TX_128))
-
-
-def _improvement(
-    text: str, variants: tuple[str, ...], holds: Callable[[dict[str, ThroughputRow]], bool]
-) -> Claim[RunTables, Found]:
-    told = _gains(*variants)
-    return Claim(
-        "Section 4.2.1",
-        text,
-        _compared(TX_128, *variants),
-        holds=lambda found: all(map(holds, found.values())),
-        yes=told,
-        no=told,
-    )
-
-
-TABLE_1: tuple[Claim[RunTables, Any], ...] = (
-    _improvement(
-        "All modified drivers are faster than the original.", (), lambda of: all(_gain(of, v) > 0 for v in of if v != BASE)
-    ),
-    _improvement(f"{TX_128} provides the smallest improvement.", (), _smallest),
-    _improvement(
-        f"{NAPI} and {OFF} provide similar improvement.",
-        (NAPI, OFF),
-        lambda of: abs(of[NAPI].free_mbps / of[OFF].free_mbps - 1) <= SIMILAR,
-    ),
-    _improvement(
-        f"Both perform much better than {TX_128}.",
-        (NAPI, OFF, TX_128),
-        lambda of: min(_gain(of, NAPI), _gain(of, OFF)) >= MUCH * _gain(of, TX_128) > 0,
-    ),
-    Claim(
-        "Section 4.2.1",
-        f"{NAPI_128} is slightly faster than {NAPI}.",
-        _compared(NAPI, NAPI_128),
-        holds=lambda found: all(0 < _gain(of, NAPI_128, NAPI) <= 100 * SLIGHTLY for of in found.values()),
-        yes=_over_napi,
-        no=_over_napi,
-    ),
-)
+def _slightly(tables: RunTables) -> Told | None:
+    found = _compared(tables, NAPI, NAPI_128)
+    gains = [_gain(of, NAPI_128, NAPI) for of in found.values()]
+    if not gains:
+        return None
+    return all(0 < gain <= 100 * SLIGHTLY for gain in gains), f"by {_between(gains)}, {min(found)} to {max(found)} bytes."
 
 
 # Section 4.2.2: table 3 and figure 5.
 
-Rows3 = tuple[InterruptRow, ...]
+
+def _all_of(count: Callable[[InterruptRow], tuple[int, int]], *variants: str) -> Test:
+    """Whether of the frames counted, the first of two numbers, all are there."""
+
+    def told(tables: RunTables) -> Told | None:
+        found = {row.variant: count(row) for row in tables.table3_interrupts if row.variant in variants}
+        every = all(some >= ALL * of for some, of in found.values())
+        return (every, f"{', '.join(f'{v} {some:,} of {of:,}' for v, (some, of) in found.items())}.") if found else None
+
+    return told
 
 
-def _rows3(*variants: str) -> Callable[[RunTables], Rows3 | None]:
-    return lambda tables: tables.table3_interrupts.where(lambda r: r.variant in variants) or None
+def _plateaus(flat: bool, *variants: str) -> Test:
+    """Whether the variants keep their rate, or do not."""
+
+    def told(tables: RunTables) -> Told | None:
+        rows = tables.figure5_collapse.where(lambda r: r.variant in variants)
+        each = ", ".join(f"{r.variant} {100 * r.plateau_ratio:.1f} % ({r.frame_bytes} bytes)" for r in rows)
+        held = all(r.plateau_ratio > 1 - FLAT if flat else r.plateau_ratio < 1 - FLAT for r in rows)
+        return (held, f"at the wire's rate, of the most that is forwarded: {each}.") if rows else None
+
+    return told
 
 
-def _shares(of: Callable[[InterruptRow], tuple[int, int]]) -> Callable[[Rows3], str]:
-    return lambda rows: f"{', '.join(f'{r.variant} {of(r)[0]:,} of {of(r)[1]:,}' for r in rows)}."
-
-
-def _received(row: InterruptRow) -> tuple[int, int]:
-    return row.received_frames, row.offered_frames
-
-
-def _forwarded(row: InterruptRow) -> tuple[int, int]:
-    return row.transmitted_frames, row.received_frames
-
-
-def _all(of: Callable[[InterruptRow], tuple[int, int]]) -> Callable[[Rows3], bool]:
-    return lambda rows: all(of(r)[0] >= ALL * of(r)[1] for r in rows)
-
-
-def _table_3(text: str, variants: tuple[str, ...], of: Callable[[InterruptRow], tuple[int, int]]) -> Claim[RunTables, Rows3]:
-    return Claim("Section 4.2.2, table 3", text, _rows3(*variants), holds=_all(of), yes=_shares(of), no=_shares(of))
-
-
-Ends = tuple[CollapseRow, ...]
-
-
-def _ends(*variants: str) -> Callable[[RunTables], Ends | None]:
-    return lambda tables: tables.figure5_collapse.where(lambda r: r.variant in variants) or None
-
-
-def _plateaus(rows: Ends) -> str:
-    told = ", ".join(f"{r.variant} {100 * r.plateau_ratio:.1f} % ({r.frame_bytes} bytes)" for r in rows)
-    return f"at the wire's rate, of the most that is forwarded: {told}."
-
-
-@dataclass(frozen=True)
-class _LossFree:
-    ours: dict[str, float]
-    """Frames/s, both directions together, by variant."""
-    theirs: dict[str, float]
-
-    @property
-    def told(self) -> str:
-        return f"{' and '.join(f'{v} {kpps(pps)} kpps' for v, pps in self.ours.items())}."
-
-
-def _loss_free(tables: RunTables) -> _LossFree | None:
+def _loss_free(tables: RunTables) -> Told | None:
+    """In frames/s, both directions together."""
     rows = {r.variant: r for r in tables.figure5_collapse if r.paper_loss_free_pps and r.variant in (BASE, FASTEST)}
     if set(rows) != {BASE, FASTEST}:
         return None
-    return _LossFree({v: r.loss_free_pps for v, r in rows.items()}, {v: r.paper_loss_free_pps or 0.0 for v, r in rows.items()})
-
-
-def _rates() -> str:
-    said = {v: curves.paper_collapse(v).loss_free_pps or 0.0 for v in (BASE, FASTEST)}
-    return " and ".join(f"{v} {pps / 1e3:g}" for v, pps in said.items())
-
-
-LIVELOCK: tuple[Claim[RunTables, Any], ...] = (
-    _table_3(
-        "Drivers without NAPI receive all frames that arrive.",
-        tuple(v for v in interrupts.VARIANTS if v in WITHOUT_NAPI),
-        _received,
-    ),
-    _table_3("With NAPI all received frames are forwarded.", (NAPI, FASTEST), _forwarded),
-    Claim(
-        "Section 4.2.2",
-        f"With {curves.SIZES[0]}-byte frames the highest rate without loss is, in kpps: {_rates()}.",
-        _loss_free,
-        holds=lambda found: all(abs(found.ours[v] / found.theirs[v] - 1) <= NEAR for v in found.ours),
-        yes=lambda found: found.told,
-        no=lambda found: found.told,
-    ),
-    Claim(
-        "Section 4.2.2, figure 5",
-        f"Above their throughput {listed(list(WITHOUT_NAPI))} forward less the more arrives, with {curves.SIZES[0]}- and "
-        f"{curves.SIZES[1]}-byte frames.",
-        _ends(*WITHOUT_NAPI),
-        holds=lambda rows: all(r.plateau_ratio < 1 - FLAT for r in rows),
-        yes=_plateaus,
-        no=_plateaus,
-    ),
-    Claim(
-        "Section 4.2.2, figure 5",
-        f"{listed(list(WITH_NAPI))} keep their rate with frames of both sizes.",
-        _ends(*WITH_NAPI),
-        holds=lambda rows: all(r.plateau_ratio > 1 - FLAT for r in rows),
-        yes=_plateaus,
-        no=_plateaus,
-    ),
-)
+    near = all(abs(row.loss_free_pps / (row.paper_loss_free_pps or 0.0) - 1) <= NEAR for row in rows.values())
+    return near, f"{' and '.join(f'{v} {kpps(row.loss_free_pps)} kpps' for v, row in rows.items())}."
 
 
 # Section 5, table 5.
@@ -225,8 +120,7 @@ Rows5 = dict[str, PhaseRow]
 
 
 def _rows5(tables: RunTables) -> Rows5 | None:
-    found = {row.variant: row for row in tables.table5_phases}
-    return found if {BASE, OFF, *WITH_NAPI} <= set(found) else None
+    return tables.table5_phases.keyed(lambda row: row.variant, BASE, OFF, *WITH_NAPI) or None
 
 
 def _rates_hold(found: Rows5) -> bool:
@@ -252,41 +146,83 @@ def _enabled(found: Rows5) -> bool:
     return all(r.enabled_share < least for v, r in found.items() if v not in (NAPI_128, FASTEST))
 
 
-def _freeing(found: Rows5) -> float:
+def _freeing(tables: RunTables) -> Told | None:
     """What TX-OFF saves of T_SKB, as a share of a frame's instructions."""
-    return (found[BASE].instructions.skb - found[OFF].instructions.skb) / found[BASE].sum_instructions
-
-
-def _told_freeing(found: Rows5) -> str:
+    found = _rows5(tables)
+    if not found:
+        return None
     base, off = (found[v].instructions.skb for v in (BASE, OFF))
-    return (
-        f"T_SKB takes {base:.0f} instructions with {BASE} and {off:.0f} with {OFF}: {100 * _freeing(found):.1f} % of a frame's."
-    )
+    saved = (base - off) / found[BASE].sum_instructions
+    text = f"T_SKB takes {base:.0f} instructions with {BASE} and {off:.0f} with {OFF}: {100 * saved:.1f} % of a frame's."
+    return saved >= GREATLY, text
 
 
-TABLE_5: tuple[Claim[RunTables, Rows5], ...] = (
+TABLE_1: tuple[Claim[RunTables], ...] = (
+    Claim(
+        "Section 4.2.1",
+        "All modified drivers are faster than the original.",
+        _gains(lambda of: all(_gain(of, v) > 0 for v in of if v != BASE)),
+    ),
+    Claim(
+        "Section 4.2.1",
+        f"{TX_128} provides the smallest improvement.",
+        _gains(lambda of: all(_gain(of, TX_128) < _gain(of, v) for v in of if v not in (BASE, TX_128))),
+    ),
+    Claim(
+        "Section 4.2.1",
+        f"{NAPI} and {OFF} provide similar improvement.",
+        _gains(lambda of: abs(of[NAPI].free_mbps / of[OFF].free_mbps - 1) <= SIMILAR, NAPI, OFF),
+    ),
+    Claim(
+        "Section 4.2.1",
+        f"Both perform much better than {TX_128}.",
+        _gains(lambda of: min(_gain(of, NAPI), _gain(of, OFF)) >= MUCH * _gain(of, TX_128) > 0, NAPI, OFF, TX_128),
+    ),
+    Claim("Section 4.2.1", f"{NAPI_128} is slightly faster than {NAPI}.", _slightly),
+)
+LIVELOCK: tuple[Claim[RunTables], ...] = (
+    Claim(
+        "Section 4.2.2, table 3",
+        "Drivers without NAPI receive all frames that arrive.",
+        _all_of(lambda row: (row.received_frames, row.offered_frames), *(v for v in interrupts.VARIANTS if v in WITHOUT_NAPI)),
+    ),
+    Claim(
+        "Section 4.2.2, table 3",
+        "With NAPI all received frames are forwarded.",
+        _all_of(lambda row: (row.transmitted_frames, row.received_frames), NAPI, FASTEST),
+    ),
+    Claim(
+        "Section 4.2.2",
+        f"With {curves.SIZES[0]}-byte frames the highest rate without loss is, in kpps: "
+        f"{' and '.join(f'{v} {(curves.paper_collapse(v).loss_free_pps or 0.0) / 1e3:g}' for v in (BASE, FASTEST))}.",
+        _loss_free,
+    ),
+    Claim(
+        "Section 4.2.2, figure 5",
+        f"Above their throughput {listed(list(WITHOUT_NAPI))} forward less the more arrives, with {curves.SIZES[0]}- and "
+        f"{curves.SIZES[1]}-byte frames.",
+        _plateaus(False, *WITHOUT_NAPI),
+    ),
+    Claim(
+        "Section 4.2.2, figure 5",
+        f"{listed(list(WITH_NAPI))} keep their rate with frames of both sizes.",
+        _plateaus(True, *WITH_NAPI),
+    ),
+)
+TABLE_5: tuple[Claim[RunTables], ...] = (
     Claim(
         "Table 5",
         "The interrupt rate is, of the rate of frames: 2, 129/128, 1, 1, 1/128 and next to 0.",
-        _rows5,
-        holds=_rates_hold,
-        yes=_told_rates,
-        no=_told_rates,
+        judged(_rows5, _rates_hold, _told_rates),
     ),
     Claim(
         "Section 5",
         f"The time in which interrupts are enabled is greatest with {NAPI_128} and {FASTEST}.",
-        _rows5,
-        holds=_enabled,
-        yes=_told_enabled,
-        no=_told_enabled,
+        judged(_rows5, _enabled, _told_enabled),
     ),
     Claim(
         "Section 3.2",
         "Freeing with dev_kfree_skb() in place of dev_kfree_skb_irq() changes performance greatly.",
-        _rows5,
-        holds=lambda found: _freeing(found) >= GREATLY,
-        yes=_told_freeing,
-        no=_told_freeing,
+        _freeing,
     ),
 )

@@ -153,7 +153,7 @@ def phases_of(function: str) -> tuple[str, ...]:
 
 
 def by_phase(row: Mapping[str, Any]) -> dict[str, int]:
-    """Instructions of a profile (a row of method `profile`, docs/results.md) by phase, `rest` included."""
+    """Instructions of a profile (a row of method `profile`, docs/use/results.md) by phase, `rest` included."""
     sums = Counter(dict.fromkeys((*PHASES, REST), 0))
     of_node: list[str] = []
     for parent, number, instructions, _ in row["summary"]["stacks"]:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The plots of a report as files: each as SVG and PNG that stand alone, and each method's figures as CSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from irqlab import files
+from irqlab.methods import catalogue
+from irqlab.present.parts import Page
+from irqlab.report import view
+from irqlab.report.picture import Panel, standing_alone
+
+ZOOM = 2
+"""Pixels of a PNG for each unit of the SVG."""
+
+
+def write(documents: Sequence[dict[str, Any]], directory: Path) -> list[Path]:
+    """Writes the plots and figures of result documents into a directory; returns the files. Raises IrqlabError."""
+    written = write_plots(view.build(documents), directory)
+    for name, rows in catalogue.rows_by_method(catalogue.rows(documents), complete=True).items():
+        written.append(directory / f"{name}.csv")
+        files.write_atomically(written[-1], catalogue.methods()[name].lines.csv(rows).encode())
+    return written
+
+
+def write_plots(page: Page, directory: Path) -> list[Path]:
+    """Writes each plot of a page as SECTION-HEADING-TITLE.svg and .png; returns the files."""
+    import matplotlib
+    import resvg_py
+
+    written = []
+    for name, panel in _named(page):
+        picture = standing_alone([panel])
+        font = Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"
+        pixels = resvg_py.svg_to_bytes(
+            svg_string=picture, zoom=ZOOM, skip_system_fonts=True, font_files=[str(font)], sans_serif_family="DejaVu Sans"
+        )
+        for suffix, content in ((".svg", picture.encode()), (".png", bytes(pixels))):
+            written.append(directory / f"{name}{suffix}")
+            files.write_atomically(written[-1], content)
+    return written
+
+
+def _named(page: Page) -> Iterable[tuple[str, Panel]]:
+    """Every plot with a name of its own."""
+    used: dict[str, int] = {}
+    for section in page.sections:
+        for group in section.groups:
+            legend = [(entry.key, entry.text) for entry in group.legend]
+            for plot in group.plots:
+                words = re.sub(r"[^a-z0-9]+", "-", f"{section.id} {group.heading} {plot.title}".lower()).strip("-")
+                used[words] = used.get(words, 0) + 1
+                yield words if used[words] == 1 else f"{words}-{used[words]}", Panel(plot.title, str(plot.svg), legend)
