@@ -16,10 +16,10 @@ from irqlab.check.row import (
     NOT_COVERED,
     NOT_SUPPORTED,
     PASS,
-    Bench,
     Outcome,
     Row,
     Tally,
+    Workplace,
     failed,
     not_supported,
     passed,
@@ -73,10 +73,10 @@ def row(name: str, run: Any, **more: Any) -> Row:
 
 
 def test_a_row_has_one_of_four_results() -> None:
-    def broken(_: Bench) -> Outcome:
+    def broken(_: Workplace) -> Outcome:
         raise KernelProblemError("the DUT's kernel logged a problem: BUG\n  BUG")
 
-    def lab(_: Bench) -> Outcome:
+    def lab(_: Workplace) -> Outcome:
         raise IrqlabError("no such module")
 
     checked = check(
@@ -112,7 +112,7 @@ def test_a_driver_that_does_not_come_up() -> None:
 def test_what_no_time_is_left_for_is_no_pass() -> None:
     spent = [0.0]
 
-    def slow(_: Bench) -> Outcome:
+    def slow(_: Workplace) -> Outcome:
         spent[0] += 100.0
         return passed("slow")
 
@@ -196,7 +196,7 @@ def test_the_report_has_the_answer_the_evidence_and_the_checklist() -> None:
 def test_what_ctrl_c_cut_short_is_not_kept() -> None:
     kept: list[str] = []
 
-    def stopped(_: Bench) -> Outcome:
+    def stopped(_: Workplace) -> Outcome:
         raise KeyboardInterrupt
 
     checked = check([row("first", stopped, risk=9), row("second", lambda _: (kept.append("second"), passed(""))[1])])

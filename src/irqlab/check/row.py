@@ -92,26 +92,21 @@ class TimedRunner(TrialRunner):
     def __init__(self, testbed: Testbed, allowance: Allowance, progress: Callable[[str], None]) -> None:
         super().__init__(testbed, threading.Semaphore(1), progress)
         self.allowance = allowance
-        self.cut = 0
-        """Trials that were not run."""
 
-    def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
+    def attempts(self, trials: Sequence[Trial[R]], what: str) -> list[R | IrqlabError]:
         """As TrialRunner's; a trial for which no time was left has a CancelledError as its result."""
         found: list[R | IrqlabError] = []
-        for trial in trials:
+        for number, trial in enumerate(trials):
             if self.allowance.over and found:
-                self.cut += 1
                 found.append(CancelledError("no time is left"))
                 continue
-            result = self.attempt(trial)
-            if not isinstance(result, IrqlabError):
-                self.progress(say(trial))
-            found.append(result)
+            self.progress(f"{what}: {number} of {len(trials)}")
+            found.append(self.attempt(trial))
         return found
 
 
 @dataclass
-class Bench:
+class Workplace:
     """What a row works with."""
 
     subject: Subject
@@ -149,7 +144,7 @@ class Row:
     """For --only, in JSON and in JUnit."""
     title: str
     group: str
-    run: Callable[[Bench], Outcome]
+    run: Callable[[Workplace], Outcome]
     share: float = 1.0
     """Of the time, compared with the other rows."""
     needs: Callable[[Subject], Outcome | None] = lambda _: None

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from irqlab.check.clock import Budget
-from irqlab.check.row import NOT_COVERED, Bench, Outcome, Row, failed, not_covered, words
+from irqlab.check.row import NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import DutError
@@ -144,7 +144,7 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
             return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
         allowance = budget.allow(row.name)
         tell("running")
-        outcome = attempt(partial(row.run, Bench(subject, allowance, tell)))
+        outcome = attempt(partial(row.run, Workplace(subject, allowance, tell)))
         if key and outcome.status != NOT_COVERED:
             cache.put(key, words(outcome))
         return Done(row, outcome, allowance.used_s)

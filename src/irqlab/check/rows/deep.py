@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irqlab.check import load
-from irqlab.check.row import Bench, Outcome, Row, Tally, failed, not_covered, options_of, passed
+from irqlab.check.row import Outcome, Row, Tally, Workplace, failed, not_covered, options_of, passed
 from irqlab.check.rows.races import hunted
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
@@ -27,23 +27,23 @@ LEAK_KIB = 16
 LEAST_SLICES = 4
 
 
-def _faults(bench: Bench) -> Outcome:
+def _faults(place: Workplace) -> Outcome:
     """The card answers wrongly: registers, descriptors, transfers, interrupts without a cause."""
-    checking = fuzz.checking(bench.testbed)
+    checking = fuzz.checking(place.testbed)
     runs: list[FuzzRun] = []
     first = 0
-    while not runs or not bench.allowance.over:
+    while not runs or not place.allowance.over:
         runs.append(fuzz.run_rounds(checking, SEED, FuzzRun(first), ROUNDS))
         first += ROUNDS
-        bench.progress(f"{sum(one.cases for one in runs):,} faults in {first} rounds")
-    found = fuzz.summary(bench.testbed.label, SEED, runs)
+        place.progress(f"{sum(one.cases for one in runs):,} faults in {first} rounds")
+    found = fuzz.summary(place.testbed.label, SEED, runs)
     said = f"{found['cases']:,} faults in {found['rounds']} rounds"
     never = [entry for entry in found["stuck"] if entry["recovery"] == "never"]
     wrong = [(f"{one['what']} (round {one['first']})", one["first"], one["evidence"]) for one in found["complaints"]]
     wrong += [(f"frames never pass again after round {one['round']}", one["round"], one["state"]) for one in never]
     if wrong:
         what, number, evidence = wrong[0]
-        replay = ["irqlab", "fuzz", *options_of(bench.testbed.config), "--first", str(number), "--cases", "1"]
+        replay = ["irqlab", "fuzz", *options_of(place.testbed.config), "--first", str(number), "--cases", "1"]
         return failed(f"{what}; {said}", str(evidence).splitlines(), " ".join(replay))
     if found["growth"]:
         return failed(f"memory is not freed: {found['growth']}; {said}")
@@ -56,11 +56,11 @@ def _needs_own(subject: Subject) -> Outcome | None:
     return not_covered(f"{subject.testbed.nic.model}: only the tester's own NICs can misbehave")
 
 
-def _processors(bench: Bench) -> Outcome:
+def _processors(place: Workplace) -> Outcome:
     """One of two processors gives way before each instruction of the driver, and the other one runs."""
-    config: TestbedConfig = replace(bench.testbed.config, nic=bench.testbed.nic.model)
+    config: TestbedConfig = replace(place.testbed.config, nic=place.testbed.nic.model)
     testbed = Testbed.resolve(config)
-    return hunted(testbed, bench.runner(testbed), Options(what="processors", first=12, burst=12))
+    return hunted(testbed, place.runner(testbed), Options(what="processors", first=12, burst=12))
 
 
 def _needs_turns(subject: Subject) -> Outcome | None:
@@ -70,13 +70,13 @@ def _needs_turns(subject: Subject) -> Outcome | None:
     return not_covered("processors take turns with PCI cards only") if subject.is_usb else None
 
 
-def _soak(bench: Bench) -> Outcome:
+def _soak(place: Workplace) -> Outcome:
     """Traffic until the time is over: nothing is lost, no memory is lost, nothing is logged."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         slices = 0
         first_kib = last_kib = 0
-        while slices < LEAST_SLICES or not bench.allowance.over:
+        while slices < LEAST_SLICES or not place.allowance.over:
             load.during(dut, lambda: None, SLICE_NS)
             slices += 1
             if not load.passes(dut, tally, f"after {slices} s of traffic"):
@@ -85,7 +85,7 @@ def _soak(bench: Bench) -> Outcome:
             last_kib = int(text.partition("MemAvailable:")[2].split()[0])
             first_kib = first_kib if slices > LEAST_SLICES // 2 else last_kib
             dut.kernel_log.check()
-            bench.progress(f"{slices} s of traffic")
+            place.progress(f"{slices} s of traffic")
         lost = (first_kib - last_kib) / slices
         tally.expect(lost < LEAK_KIB, f"each second of traffic loses {lost:.1f} KiB of memory")
     return tally.outcome(f"{slices} s of traffic both ways: nothing was lost, no memory is missing, nothing was logged")

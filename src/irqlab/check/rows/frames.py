@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from irqlab.check import packets, wire
 from irqlab.check.packets import ETHERNET, FIN_PUSH_ACK, IP, IPV4, PUSH_ACK, TCP, TCP_HEADER, UDP, Packet
-from irqlab.check.row import Bench, Outcome, Row, Tally, not_covered, not_supported
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
 from irqlab.check.subject import Subject
 from irqlab.check.wire import LEAST, MOST, Carried, Order, carry, connect, difference, filler, frame, ready
 from irqlab.config.addresses import INTERFACES, UDP_DISCARD, dut_ip, dut_mac, stream
@@ -28,11 +28,11 @@ MODEL_MTU = {"irqlab-8139cp": 2000}
 TCP_MSS = 1448
 
 
-def _sizes(bench: Bench) -> Outcome:
+def _sizes(place: Workplace) -> Outcome:
     """The tester sends each size through the DUT, both ways."""
     tally = Tally()
-    apart_ns = round((SIZES[-1] + 20) * 8e9 / bench.testbed.nic.line_rate_bps * ROOM) + 20_000
-    with bench.dut() as dut:
+    apart_ns = round((SIZES[-1] + 20) * 8e9 / place.testbed.nic.line_rate_bps * ROOM) + 20_000
+    with place.dut() as dut:
         for first in range(SIZES[0], SIZES[-1] + 1, PER_TRIAL):
             sizes = range(first, min(first + PER_TRIAL, SIZES[-1] + 1))
             streams = [
@@ -51,10 +51,10 @@ def _sizes(bench: Bench) -> Outcome:
     return tally.outcome(f"{len(SIZES)} sizes from 64 to 1518 bytes passed both ways, unchanged")
 
 
-def _own(bench: Bench) -> Outcome:
+def _own(place: Workplace) -> Outcome:
     """The DUT sends each size from each interface to the other."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         for source in (0, 1):
             orders = [Order(frame(source, filler(size - ETHERNET, size))) for size in range(ETHERNET + 1, MOST + 1)]
@@ -68,10 +68,10 @@ def _compare(tally: Tally, orders: Sequence[Order], carried: Sequence[Carried], 
         tally.expect(not wrong, f"{where}{wrong}")
 
 
-def _scatter(bench: Bench) -> Outcome:
+def _scatter(place: Workplace) -> Outcome:
     """The first bytes of a packet are in its head, the others in pages: the driver maps several parts of odd lengths."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         for interface in INTERFACES:
             dut.attempt("ethtool", "-K", interface, "sg", "on")
@@ -86,9 +86,9 @@ def _scatter(bench: Bench) -> Outcome:
     return tally.outcome(f"{tally.looked} packets in parts of odd lengths arrived as they were sent")
 
 
-def _tx_checksums(bench: Bench) -> Outcome:
+def _tx_checksums(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         for interface in INTERFACES:
             dut.attempt("ethtool", "-K", interface, "tx", "on")
@@ -119,10 +119,10 @@ def _needs(subject: Subject, *features: str) -> Outcome | None:
     return not_supported(f"ethtool -k: {' and '.join(features)} off [fixed]")
 
 
-def _segments(bench: Bench) -> Outcome:
+def _segments(place: Workplace) -> Outcome:
     """Large TCP packets that the NIC cuts into segments, of many lengths, in one part and in several."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         for interface in INTERFACES:
             dut.attempt("ethtool", "-K", interface, "sg", "on", "tx", "on", "tso", "on")
@@ -165,10 +165,10 @@ def _wrong_segments(packet: Packet, mss: int, carried: Carried) -> str:
     return ""
 
 
-def _rx_checksums(bench: Bench) -> Outcome:
+def _rx_checksums(place: Workplace) -> Outcome:
     """A packet with a wrong checksum is not said to be right, and the kernel does not accept it."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         for interface in INTERFACES:
             dut.attempt("ethtool", "-K", interface, "rx", "on")
@@ -186,10 +186,10 @@ def _rx_checksums(bench: Bench) -> Outcome:
                 tally.expect(not said, f"{INTERFACES[1 - source]}: {name}: the driver says that the checksum is right")
         _not_accepted(dut, tally)
         if not verified and not tally.wrong:
-            known = bench.subject.facts.features.get("rx-checksumming")
+            known = place.subject.facts.features.get("rx-checksumming")
             if known is None or (known.fixed and not known.on):
                 return not_supported("ethtool -k: rx-checksumming off [fixed]; the kernel accepted no packet that is wrong")
-            model = bench.testbed.nic.model
+            model = place.testbed.nic.model
             return not_covered(f"{model} says of no packet that its checksum is right; the kernel accepted none that is wrong")
         tally.notes.append(f"{verified} packets with right checksums were said to be right")
     return tally.outcome("no packet with a wrong checksum was said to be right, or accepted by the kernel")
@@ -240,10 +240,10 @@ GROUP_ADDRESS, OTHER_GROUP, STRANGER = "01:00:5e:00:00:37", "01:00:5e:11:22:33",
 CHANGED = "52:54:00:00:00:7e"
 
 
-def _filters(bench: Bench) -> Outcome:
+def _filters(place: Workplace) -> Outcome:
     """Which addresses an interface listens to, and after which changes."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         exact = not _hears(dut, STRANGER)
         if not exact:
@@ -303,11 +303,11 @@ def _listens(dut: Dut, tally: Tally, state: str, exact: bool) -> None:
             tally.expect(found == int(arrives), f"{state}: of 1 frame to {address} {found} arrived")
 
 
-def _address(bench: Bench) -> Outcome:
+def _address(place: Workplace) -> Outcome:
     """The MAC address changes while the interface is up, and while it is down."""
     tally = Tally()
     eth = INTERFACES[0]
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         exact = not _hears(dut, STRANGER)
         live = dut.attempt("ip", "link", "set", eth, "address", CHANGED)
@@ -344,13 +344,13 @@ def _new_address(dut: Dut, tally: Tally, when: str, new: str, old: str, exact: b
         tally.expect(_hears(dut, old) == 0, f"{when}: a frame to the old address arrived")
 
 
-def _vlan(bench: Bench) -> Outcome:
+def _vlan(place: Workplace) -> Outcome:
     """Frames with a VLAN tag, put in and taken out by the NIC and by the kernel."""
     tally = Tally()
-    facts = bench.subject.facts
+    facts = place.subject.facts
     modes = [dict.fromkeys(("rxvlan", "txvlan"), mode) for mode in ("on", "off")]
-    with bench.dut() as dut:
-        wire.load(dut, bench.testbed, "8021q")
+    with place.dut() as dut:
+        wire.load(dut, place.testbed, "8021q")
         connect(dut)
         for interface in INTERFACES:
             dut.attempt("ethtool", "-K", interface, "rx-vlan-filter", "off")
@@ -389,11 +389,11 @@ def _tagged(dut: Dut, tally: Tally, where: str) -> None:
                 tally.expect(one.got[0].tag == vlan, f"{how}: it arrived with {one.got[0].tag}")
 
 
-def _jumbo(bench: Bench) -> Outcome:
+def _jumbo(place: Workplace) -> Outcome:
     tally = Tally()
-    most = bench.subject.facts.mtu[1]
-    limit = MODEL_MTU.get(bench.testbed.nic.card, 9000)
-    with bench.dut() as dut:
+    most = place.subject.facts.mtu[1]
+    limit = MODEL_MTU.get(place.testbed.nic.card, 9000)
+    with place.dut() as dut:
         connect(dut)
         refused = dut.attempt("ip", "link", "set", INTERFACES[0], "mtu", str(most + 1))
         tally.expect(refused["code"] != 0, f"an MTU of {most + 1} is accepted, above maxmtu")
@@ -405,7 +405,7 @@ def _jumbo(bench: Bench) -> Outcome:
                 sizes = (LEAST, 512, MOST, mtu, mtu + ETHERNET - 2, mtu + ETHERNET - 1, mtu + ETHERNET)
                 orders = [Order(frame(source, filler(size - ETHERNET, size))) for size in sizes]
                 _compare(tally, orders, carry(dut, source, orders), f"MTU {mtu}, {INTERFACES[source]}: ")
-        for mtu in (1500, max(576, bench.subject.facts.mtu[0])):
+        for mtu in (1500, max(576, place.subject.facts.mtu[0])):
             for interface in INTERFACES:
                 dut.run("ip", "link", "set", interface, "mtu", str(mtu))
             ready(dut)

@@ -8,7 +8,7 @@ import re
 from functools import partial
 
 from irqlab.check import load
-from irqlab.check.row import Bench, Outcome, Row, Tally, not_supported, passed
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported, passed
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, dut_ip
 from irqlab.dut.agent import DutError
@@ -25,8 +25,8 @@ APPEARS_NS, STEP_NS = 10_000_000_000, 100_000_000
 MEMORY = "/proc/meminfo"
 
 
-def _up(bench: Bench) -> Outcome:
-    facts = bench.subject.facts
+def _up(place: Workplace) -> Outcome:
+    facts = place.subject.facts
     info = ", ".join(f"{name} {facts.info[name]}" for name in ("driver", "version", "firmware-version") if facts.info.get(name))
     return passed(
         f"both interfaces come up and forward, and the kernel logs nothing above info ({info or 'ethtool -i says nothing'})"
@@ -44,11 +44,11 @@ def _leak(tally: Tally, cycles: int, first_kib: int, last_kib: int, what: str) -
     tally.expect(lost < LEAK_KIB, f"each {what} loses {lost:.1f} KiB of memory ({first_kib - last_kib} KiB in {cycles})")
 
 
-def _cycles(bench: Bench, dut: Dut, tally: Tally, what: str, script: str) -> int:
+def _cycles(place: Workplace, dut: Dut, tally: Tally, what: str, script: str) -> int:
     """Runs a shell script again and again; memory is compared from the middle on. Returns how often."""
     first_kib = middle = 0
     for number in range(CYCLES):
-        if number >= LEAST_CYCLES and bench.allowance.over:
+        if number >= LEAST_CYCLES and place.allowance.over:
             break
         done = dut.attempt("sh", "-c", script)
         if not tally.expect(done["code"] == 0, f"{what}, {number + 1}: {(done['err'] or done['out']).strip()}"):
@@ -60,9 +60,9 @@ def _cycles(bench: Bench, dut: Dut, tally: Tally, what: str, script: str) -> int
     return count
 
 
-def _down_up(bench: Bench) -> Outcome:
+def _down_up(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         before = load.state(dut)
         for number in range(4):
             for interface in INTERFACES:
@@ -74,7 +74,7 @@ def _down_up(bench: Bench) -> Outcome:
             if not load.passes(dut, tally, f"down and up under traffic, {number + 1}"):
                 return tally.outcome("")
         down_up = "; ".join(f"ip link set {interface} {state}" for interface in INTERFACES for state in ("down", "up"))
-        count = _cycles(bench, dut, tally, "down and up", down_up)
+        count = _cycles(place, dut, tally, "down and up", down_up)
         load.passes(dut, tally, f"after {count} times down and up")
         load.same(tally, before, load.state(dut), "after down and up")
     return tally.outcome(
@@ -101,9 +101,9 @@ def _configure(dut: Dut, interface: str) -> None:
     dut.run("ip", "link", "set", interface, "up")
 
 
-def _unbind(bench: Bench) -> Outcome:
+def _unbind(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         before = load.state(dut)
         for interface in reversed(INTERFACES):
             device, driver = _bus(dut, interface)
@@ -114,7 +114,7 @@ def _unbind(bench: Bench) -> Outcome:
             load.passes(dut, tally, f"{interface} was unbound under traffic, and bound")
         device, driver = _bus(dut, INTERFACES[1])
         script = f"echo {device} >{driver}/unbind && echo {device} >{driver}/bind && sleep 0.1 && ip link set {INTERFACES[1]} up"
-        count = _cycles(bench, dut, tally, "unbind and bind", script)
+        count = _cycles(place, dut, tally, "unbind and bind", script)
         _configure(dut, INTERFACES[1])
         load.passes(dut, tally, f"after {count} times unbind and bind")
         load.same(tally, before, load.state(dut), "after unbind and bind")
@@ -125,11 +125,11 @@ def _exists(dut: Dut, interface: str) -> bool:
     return dut.read(f"/sys/class/net/{interface}/address")[f"/sys/class/net/{interface}/address"] is not None
 
 
-def _reload(bench: Bench) -> Outcome:
+def _reload(place: Workplace) -> Outcome:
     tally = Tally()
-    module = bench.testbed.modules[-1]
-    parameters = bench.testbed.config.dut.module_parameters
-    with bench.dut() as dut:
+    module = place.testbed.modules[-1]
+    parameters = place.testbed.config.dut.module_parameters
+    with place.dut() as dut:
         before = load.state(dut)
         load.during(dut, lambda: dut.run("rmmod", module.name), 150_000_000)
         tally.expect(not _exists(dut, INTERFACES[0]), "an interface is still there after rmmod")
@@ -137,7 +137,7 @@ def _reload(bench: Bench) -> Outcome:
         dut.rpc.guest("write", path=path, base64=base64.b64encode(module.data).decode())
         up = "; ".join(f"ip link set {interface} up" for interface in INTERFACES)
         script = f"insmod {path} {parameters} && sleep 0.2 && {up} && sleep 0.05 && rmmod {module.name}"
-        count = _cycles(bench, dut, tally, "load, up and unload", script)
+        count = _cycles(place, dut, tally, "load, up and unload", script)
         dut.run("insmod", path, *parameters.split())
         for interface in INTERFACES:
             _configure(dut, interface)
@@ -148,11 +148,11 @@ def _reload(bench: Bench) -> Outcome:
     )
 
 
-def _reset(bench: Bench) -> Outcome:
+def _reset(place: Workplace) -> Outcome:
     tally = Tally()
     interface = INTERFACES[0]
     reset = f"/sys/class/net/{interface}/device/reset"
-    with bench.dut() as dut:
+    with place.dut() as dut:
         before = load.state(dut)
         for number in range(3):
             load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >{reset}"), 200_000_000)
@@ -176,11 +176,11 @@ def _needs_reset(subject: Subject) -> Outcome | None:
     return not_supported("there is no /sys/class/net/eth0/device/reset: the function cannot be reset by itself")
 
 
-def _remove(bench: Bench) -> Outcome:
+def _remove(place: Workplace) -> Outcome:
     """The device is removed from the bus, and found again."""
     tally = Tally()
     interface = INTERFACES[1]
-    with bench.dut() as dut:
+    with place.dut() as dut:
         device, _ = _bus(dut, interface)
         for number in range(3):
             load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >/sys/bus/pci/devices/{device}/remove"), 150_000_000)
@@ -196,12 +196,12 @@ ERRORS = "irqlab_pci_error"
 """A module of ours, which takes a driver through the steps of PCI error recovery (drivers/pci_error)."""
 
 
-def _pci_error(bench: Bench) -> Outcome:
+def _pci_error(place: Workplace) -> Outcome:
     """A fatal PCI error under traffic, while down, and twice; the driver recovers the function."""
     tally = Tally()
     interface = INTERFACES[0]
-    with bench.dut() as dut:
-        dut.load(modules.load(bench.testbed.machine.kernel, ERRORS))
+    with place.dut() as dut:
+        dut.load(modules.load(place.testbed.machine.kernel, ERRORS))
         device, _ = _bus(dut, interface)
 
         def step(name: str) -> str:

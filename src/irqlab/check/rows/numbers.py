@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irqlab.check.row import Bench, Outcome, Row, Tally
+from irqlab.check.row import Outcome, Row, Tally, Workplace
 from irqlab.check.wire import Order, carry, connect, filler, frame
 from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
@@ -69,14 +69,14 @@ def change(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
     return {name: value - before.get(name, 0) for name, value in after.items()}
 
 
-def _forwarded(bench: Bench) -> Outcome:
+def _forwarded(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         dut.wait_forwarding()
         for sizes in (SIZES[:1], SIZES[-1:], SIZES):
             _settled(dut)
             before = {interface: read(dut, interface) for interface in INTERFACES}
-            moved = _send(dut, sizes, bench.testbed.nic.line_rate_bps)
+            moved = _send(dut, sizes, place.testbed.nic.line_rate_bps)
             if moved is None:
                 continue
             _agree(dut, tally, before, moved, f"after {FRAMES} frames each of {_named(sizes)} both ways")
@@ -164,10 +164,10 @@ def _named_counters(tally: Tally, before: Reading, after: Reading, wanted: Mappi
             tally.expect(False, f"{interface}: {name} of ethtool -S grew by {grown[name]}, and the tester counts {value}")
 
 
-def _local(bench: Bench) -> Outcome:
+def _local(place: Workplace) -> Outcome:
     """What the DUT itself sends, in parts and whole, and groups."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         connect(dut)
         for name, group in (("", ""), ("to a group", "01:00:5e:00:00:01"), ("to all", "ff:ff:ff:ff:ff:ff")):
             dut.attempt("ip", "link", "set", INTERFACES[0], "allmulticast", "on")
@@ -186,17 +186,17 @@ def _local(bench: Bench) -> Outcome:
     return tally.outcome("the counters agree with what the DUT sent, to one, to a group and to all")
 
 
-def _kept(bench: Bench) -> Outcome:
+def _kept(place: Workplace) -> Outcome:
     """Counters do not fall or vanish if the interface goes down and up, and its rings change."""
     tally = Tally()
-    rings = bench.subject.facts.rings
+    rings = place.subject.facts.rings
     interface = INTERFACES[0]
     changes = [("down and up", ["sh", "-c", f"ip link set {interface} down; ip link set {interface} up"])]
     if rings is not None and rings.rx_max >= 2 * rings.rx:
         changes.append(("rings of twice the size", ["ethtool", "-G", interface, "rx", str(2 * rings.rx)]))
     changes.append(("another MTU", ["ip", "link", "set", interface, "mtu", "1400"]))
-    with bench.dut() as dut:
-        _send(dut, SIZES, bench.testbed.nic.line_rate_bps)
+    with place.dut() as dut:
+        _send(dut, SIZES, place.testbed.nic.line_rate_bps)
         _settled(dut)
         for what, argv in changes:
             before = read(dut, interface)

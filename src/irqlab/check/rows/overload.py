@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from irqlab.check import load
-from irqlab.check.row import Bench, Outcome, Row, Tally
+from irqlab.check.row import Outcome, Row, Tally, Workplace
 from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
 
@@ -32,10 +32,10 @@ def _offer(dut: Dut, rate_pps: float, both: bool = False) -> tuple[float, float,
     return received * 1e9 / STEP_NS, interrupts * 1e9 / STEP_NS, sum(one["sent"] for one in found["streams"])
 
 
-def _overload(bench: Bench) -> Outcome:
+def _overload(place: Workplace) -> Outcome:
     tally = Tally()
-    mips = bench.testbed.machine.mips
-    with bench.dut(line_rate=False) as dut:
+    mips = place.testbed.machine.mips
+    with place.dut(line_rate=False) as dut:
         gentle = {"warmup_ns": 0, "duration_ns": STEP_NS, "drain_ns": 1_000_000}
         load_ = [stream(0, 1, {"kind": "constant", "rate_pps": GENTLE_PPS}, SIZE)]
         found = dut.run_trial(gentle, load_)
@@ -62,11 +62,11 @@ def _overload(bench: Bench) -> Outcome:
     )
 
 
-def _idle(bench: Bench) -> Outcome:
+def _idle(place: Workplace) -> Outcome:
     """Without frames there are no interrupts to speak of, before a load and after it."""
     tally = Tally()
     second = 1_000_000_000
-    with bench.dut() as dut:
+    with place.dut() as dut:
         for when in ("before a load", "after a load", "after down and up"):
             if when == "after a load":
                 _offer(dut, GENTLE_PPS, both=True)
@@ -78,7 +78,7 @@ def _idle(bench: Bench) -> Outcome:
             dut.sleep(second)
             after = dut.counters().interrupts
             count = sum(after.values()) - sum(before.values())
-            if not bench.subject.is_usb:  # of a USB NIC they are the host controller's
+            if not place.subject.is_usb:  # of a USB NIC they are the host controller's
                 tally.expect(count <= IDLE_PER_S, f"{when}: {count} interrupts in a second without frames")
             tally.notes.append(f"{when}: {count} interrupts in a second")
             load.passes(dut, tally, f"idle {when}")

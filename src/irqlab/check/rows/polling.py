@@ -7,7 +7,7 @@ import json
 from functools import partial
 
 from irqlab.check import load, wire
-from irqlab.check.row import Bench, Outcome, Row, Tally, not_covered, not_supported
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, UDP_DISCARD, dut_ip, stream, tester_ip, tester_mac
 from irqlab.dut.kernel_log import PROBLEM
@@ -20,11 +20,11 @@ MESSAGES = 40
 CONSOLE = "/sys/kernel/config/netconsole/check"
 
 
-def _threaded(bench: Bench) -> Outcome:
+def _threaded(place: Workplace) -> Outcome:
     """NAPI in a thread, switched under load."""
     tally = Tally()
     path = f"/sys/class/net/{ETH}/threaded"
-    with bench.dut() as dut:
+    with place.dut() as dut:
         for value in ("1", "0", "1"):
             try:
                 load.during(dut, partial(dut.write, path, value), 200_000_000)
@@ -42,10 +42,10 @@ def _needs_threaded(subject: Subject) -> Outcome | None:
     return None if "threaded" in subject.facts.files else not_supported("there is no /sys/class/net/eth0/threaded (Linux 5.12)")
 
 
-def _busy(bench: Bench) -> Outcome:
+def _busy(place: Workplace) -> Outcome:
     """A socket polls the driver, and returns what it receives."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         for busy in ([], ["--busy-poll", "200"]):
             before = _polled(dut.read("/proc/net/netstat")["/proc/net/netstat"] or "")
             argv = ["irqlab-guest", "udp-receive", "--port", str(UDP_DISCARD), *busy]
@@ -74,11 +74,11 @@ def _polled(text: str) -> int:
     return int(dict(zip(names, values, strict=True)).get("BusyPollRxPackets", 0))
 
 
-def _netconsole(bench: Bench) -> Outcome:
+def _netconsole(place: Workplace) -> Outcome:
     """Messages go out by netpoll (a poll with a budget of 0), while idle and under load; the ring may be full."""
     tally = Tally()
-    with bench.dut() as dut:
-        wire.load(dut, bench.testbed, "netconsole")
+    with place.dut() as dut:
+        wire.load(dut, place.testbed, "netconsole")
         dut.attempt("mount", "-t", "configfs", "none", "/sys/kernel/config")
         settings = {"dev_name": ETH, "local_ip": dut_ip(0), "remote_ip": tester_ip(0), "remote_mac": tester_mac(0)}
         lines = [f"mkdir {CONSOLE}", *(f"echo {value} >{CONSOLE}/{name}" for name, value in settings.items())]
@@ -105,11 +105,11 @@ def _netconsole(bench: Bench) -> Outcome:
     return tally.outcome(f"{4 * MESSAGES} messages by netconsole, idle and under load: those of the idle DUT left, frames pass")
 
 
-def _deferred(bench: Bench) -> Outcome:
+def _deferred(place: Workplace) -> Outcome:
     """Interrupts that are put off by the kernel (napi_defer_hard_irqs, gro_flush_timeout)."""
     tally = Tally()
     home = f"/sys/class/net/{ETH}"
-    with bench.dut() as dut:
+    with place.dut() as dut:
         dut.run("sh", "-c", f"echo 2 >{home}/napi_defer_hard_irqs && echo 200000 >{home}/gro_flush_timeout")
         for _ in range(3):
             load.during(dut, lambda: None, 150_000_000)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from irqlab.check import load
-from irqlab.check.row import Bench, Outcome, Row, Tally, not_supported
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES
 
@@ -16,9 +16,9 @@ TEST = "echo devices >/sys/power/pm_test; echo 0 >/sys/module/suspend/parameters
 LOAD_NS = 200_000_000
 
 
-def _suspend(bench: Bench) -> Outcome:
+def _suspend(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         dut.run("sh", "-c", TEST)
         before = load.state(dut)
         for number in range(4):
@@ -37,10 +37,10 @@ def _suspend(bench: Bench) -> Outcome:
     return tally.outcome("six times suspend and resume, four of them under traffic: frames pass, all is as before")
 
 
-def _wake(bench: Bench) -> Outcome:
+def _wake(place: Workplace) -> Outcome:
     tally = Tally()
-    modes = bench.subject.facts.link.get("Supports Wake-on", "")
-    with bench.dut() as dut:
+    modes = place.subject.facts.link.get("Supports Wake-on", "")
+    with place.dut() as dut:
         dut.run("sh", "-c", TEST)
         for mode in modes:
             if mode == "d":
@@ -66,11 +66,11 @@ def _needs_wake(subject: Subject) -> Outcome | None:
     return None
 
 
-def _runtime(bench: Bench) -> Outcome:
+def _runtime(place: Workplace) -> Outcome:
     """The device may sleep while the interface is down."""
     tally = Tally()
-    power = f"/sys/class/net/{ETH}/device{'/..' if bench.subject.is_usb else ''}/power"
-    with bench.dut() as dut:
+    power = f"/sys/class/net/{ETH}/device{'/..' if place.subject.is_usb else ''}/power"
+    with place.dut() as dut:
         delay = f"echo 0 >{power}/autosuspend_delay_ms 2>/dev/null"
         dut.run(
             "sh",

@@ -12,10 +12,10 @@ from functools import partial
 from rich.console import Console
 
 from irqlab.check.row import (
-    Bench,
     Outcome,
     Row,
     TimedRunner,
+    Workplace,
     failed,
     not_covered,
     not_supported,
@@ -46,16 +46,16 @@ FULL_BYTES, PERIOD_US = 512, 7_000.0
 USUAL_RING = 64
 
 
-def _passes(bench: Bench, said: str, passes: Sequence[tuple[Options, int]], testbed: Testbed | None = None) -> Outcome:
+def _passes(place: Workplace, said: str, passes: Sequence[tuple[Options, int]], testbed: Testbed | None = None) -> Outcome:
     """Runs hunts one after the other until one finds something, or no time is left."""
-    testbed = testbed or bench.testbed
+    testbed = testbed or place.testbed
     told: list[str] = []
     for number, (options, size) in enumerate(passes):
-        if number and bench.allowance.over:
+        if number and place.allowance.over:
             break
-        allowance = bench.allowance.part(len(passes) - number)
+        allowance = place.allowance.part(len(passes) - number)
         try:
-            outcome = hunted(testbed, TimedRunner(testbed, allowance, bench.progress), options, size)
+            outcome = hunted(testbed, TimedRunner(testbed, allowance, place.progress), options, size)
         except NotSupportedError as error:
             return not_supported(str(error))
         except NotAloneError as error:
@@ -117,43 +117,43 @@ def _both(options: Options, size: int = 64) -> Iterator[tuple[Options, int]]:
             yield replace(options, instants=instants, ports=port), size
 
 
-def _plain(what: str, bench: Bench, **more: int) -> Outcome:
+def _plain(what: str, place: Workplace, **more: int) -> Outcome:
     passes = list(_both(Options(what=what, **more)))  # type: ignore[arg-type]
-    return _passes(bench, what, passes)
+    return _passes(place, what, passes)
 
 
-def _bursts(bench: Bench) -> Outcome:
+def _bursts(place: Workplace) -> Outcome:
     """Second arrivals that are no multiple of a batch, and longer ones."""
-    return _passes(bench, "bursts", [(Options(burst=burst, instants=1_500), 64) for burst in (3, 17, 33)])
+    return _passes(place, "bursts", [(Options(burst=burst, instants=1_500), 64) for burst in (3, 17, 33)])
 
 
-def _full(bench: Bench) -> Outcome:
+def _full(place: Workplace) -> Outcome:
     """The first arrival fills the transmit ring; the second one comes while the queue is stopped and woken."""
-    rings = bench.subject.facts.rings
+    rings = place.subject.facts.rings
     size = rings.tx if rings else USUAL_RING
-    wire_us = (FULL_BYTES + 20) * 8e6 / bench.testbed.nic.line_rate_bps
+    wire_us = (FULL_BYTES + 20) * 8e6 / place.testbed.nic.line_rate_bps
     gap_us = max(wire_us / 2, 20.0)
     count = int(size / (1 - gap_us / wire_us) * 1.1) if wire_us > gap_us else 0
     if not count or count * wire_us > PERIOD_US:
         return not_covered(f"a ring of {size} packets cannot be filled and emptied between two pairs, 8 ms apart")
     options = Options(what="transmit", first=count, first_gap=gap_us)
     said = f"a burst of {count} frames, {gap_us:.0f} µs apart, fills the ring"
-    config = bench.testbed.config
+    config = place.testbed.config
     opened = replace(config, dut=replace(config.dut, attributes=(*config.dut.attributes, UNLIMITED)))
-    return _passes(bench, said, list(_both(options, FULL_BYTES)), Testbed.resolve(opened))
+    return _passes(place, said, list(_both(options, FULL_BYTES)), Testbed.resolve(opened))
 
 
-def _overruns(bench: Bench) -> Outcome:
-    return _passes(bench, "overruns", [(Options(what="overruns", ports=SAME, instants=count), 64) for count in (40, 400)])
+def _overruns(place: Workplace) -> Outcome:
+    return _passes(place, "overruns", [(Options(what="overruns", ports=SAME, instants=count), 64) for count in (40, 400)])
 
 
-def _failures(what: str, bench: Bench) -> Outcome:
-    return _passes(bench, what, [(Options(what=what), 64)])
+def _failures(what: str, place: Workplace) -> Outcome:
+    return _passes(place, what, [(Options(what=what), 64)])
 
 
-def _change(what: str, bench: Bench) -> Outcome:
+def _change(what: str, place: Workplace) -> Outcome:
     passes = [(Options(what=what, ports=ports, instants=count), 64) for count in CHANGE_INSTANTS for ports in PORTS]
-    return _passes(bench, what, passes)
+    return _passes(place, what, passes)
 
 
 def _needs_card(subject: Subject) -> Outcome | None:

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 
 from irqlab.check import wire
-from irqlab.check.row import Bench, Outcome, Row, Tally, not_covered
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, stream, tester_ip, tester_mac
 from irqlab.dut.router import Dut
@@ -70,23 +70,23 @@ def _resize(dut: Dut, size: int) -> bool:
     return not done["code"] and re.findall(r"^TX:\s+(\d+)", text, re.MULTILINE)[-1] == str(size)
 
 
-def _forward(bench: Bench) -> Outcome:
+def _forward(place: Workplace) -> Outcome:
     """Bursts come to one interface and leave through the other one, whose wire is slower."""
     tally = Tally()
-    wire_bps = bench.testbed.nic.line_rate_bps
-    with bench.dut(line_rate=False) as dut:
-        for size in _sizes(dut, bench.subject):
+    wire_bps = place.testbed.nic.line_rate_bps
+    with place.dut(line_rate=False) as dut:
+        for size in _sizes(dut, place.subject):
             if size is not None and not _resize(dut, size):
                 continue
             dut.wait_forwarding()
-            ring = size or (bench.subject.facts.rings.tx if bench.subject.facts.rings else USUAL_RING)
+            ring = size or (place.subject.facts.rings.tx if place.subject.facts.rings else USUAL_RING)
             for opened in (True, False):
                 unlimited(dut, opened)
                 for frame_bytes in (BIG, 256):
                     for count in sorted({ring, 2 * ring, 3 * ring, 3 * ring + 1, 4 * ring} if opened else {4 * ring}):
                         if 0 < count <= MOST_FRAMES and not tally.wrong:
                             _burst(dut, tally, ring, count, frame_bytes, wire_bps)
-            if bench.allowance.over or tally.wrong:
+            if place.allowance.over or tally.wrong:
                 break
         _healthy(dut, tally, INTERFACES[1])
     return tally.outcome(f"{tally.looked} facts about bursts that fill the ring: all came out, and so did the frame after them")
@@ -135,13 +135,13 @@ def _healthy(dut: Dut, tally: Tally, interface: str) -> None:
     tally.expect(timeouts == 0, f"{interface}: the watchdog fired {timeouts} times")
 
 
-def _senders(bench: Bench) -> Outcome:
+def _senders(place: Workplace) -> Outcome:
     """A sender in the kernel, pktgen, fills the ring through the qdisc and past it, with packets in one part and in several."""
     tally = Tally()
-    with bench.dut() as dut:
-        wire.load(dut, bench.testbed, "pktgen")
+    with place.dut() as dut:
+        wire.load(dut, place.testbed, "pktgen")
         traced = _trace(dut)
-        for size in _sizes(dut, bench.subject):
+        for size in _sizes(dut, place.subject):
             if size is not None and not _resize(dut, size):
                 continue
             dut.wait_forwarding()
@@ -159,7 +159,7 @@ def _senders(bench: Bench) -> Outcome:
                     tally.expect(int(busy) < STORM * PACKETS, f"{what}: the driver refused {busy} packets (NETDEV_TX_BUSY)")
                     if busy != "0":
                         tally.notes.append(f"{what}: the driver refused {busy} packets (NETDEV_TX_BUSY), which were sent later")
-            if bench.allowance.over or tally.wrong:
+            if place.allowance.over or tally.wrong:
                 break
         _healthy(dut, tally, INTERFACES[1])
     return tally.outcome(f"{tally.looked} facts about senders in the DUT that fill the ring: every packet left once")
@@ -198,15 +198,15 @@ def _pktgen(dut: Dut, tally: Tally, what: str, mode: str, frame_bytes: int, frag
     tally.expect(received == PACKETS - dropped, f"{what}: {received} of {PACKETS} packets left, {dropped} were dropped")
 
 
-def _down(bench: Bench) -> Outcome:
+def _down(place: Workplace) -> Outcome:
     """The interface goes down and up while its ring is full and packets wait in the qdisc."""
     tally = Tally()
-    wire_bps = bench.testbed.nic.line_rate_bps
+    wire_bps = place.testbed.nic.line_rate_bps
     wire_ns = (BIG + 20) * 8e9 / wire_bps
     size = {"kind": "fixed", "frame_bytes": BIG}
     load = stream(0, 1, {"kind": "constant", "rate_pps": SLOWER * 1e9 / wire_ns}, size)
     eth = INTERFACES[1]
-    with bench.dut(line_rate=False) as dut:
+    with place.dut(line_rate=False) as dut:
         for number in range(6):
 
             def change(_: int, number: int = number) -> None:
@@ -217,16 +217,16 @@ def _down(bench: Bench) -> Outcome:
             dut.run_trial({"warmup_ns": 0, "duration_ns": 150_000_000, "drain_ns": 1_000}, [load], change)
             waited = dut.wait_forwarding()
             tally.expect(waited is not None, f"{eth} went down and up with a full ring: no frames pass any more")
-            if waited is None or bench.allowance.over:
+            if waited is None or place.allowance.over:
                 break
         _healthy(dut, tally, eth)
     return tally.outcome("down and up with a full ring: frames pass afterwards, nothing is left in flight")
 
 
-def _tcp(bench: Bench) -> Outcome:
+def _tcp(place: Workplace) -> Outcome:
     """UDP and TCP of the DUT as fast as its sockets allow."""
     tally = Tally()
-    runner = bench.runner()
+    runner = place.runner()
     for udp in (True, False):
         found = runner.attempt(IperfTrial(udp=udp, seconds=1, rate_bps=0 if udp else None))
         name = "UDP" if udp else "TCP"

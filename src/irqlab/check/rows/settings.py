@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irqlab.check import load
-from irqlab.check.row import Bench, Outcome, Row, Tally, not_supported
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported
 from irqlab.check.subject import Rings, Subject, features_of, rings_of
 from irqlab.config.addresses import INTERFACES
 from irqlab.dut.router import Dut
@@ -47,11 +47,11 @@ def _refused(dut: Dut, tally: Tally, show: Callable[[], object], argv: Sequence[
     tally.expect(show() == before, f"{text}: settings have changed from {before} to {show()}")
 
 
-def _rings(bench: Bench) -> Outcome:
+def _rings(place: Workplace) -> Outcome:
     tally = Tally()
-    rings = bench.subject.facts.rings
+    rings = place.subject.facts.rings
     assert rings is not None
-    with bench.dut() as dut:
+    with place.dut() as dut:
 
         def show() -> Rings:
             return ask_rings(dut) or rings
@@ -71,7 +71,7 @@ def _rings(bench: Bench) -> Outcome:
             if getattr(show(), side) != now:
                 dut.attempt("ethtool", "-G", ETH, side, str(now))
             _refused(dut, tally, show, ("ethtool", "-G", ETH, side, str(most + 1)))
-        if bench.subject.facts.rings != show():
+        if place.subject.facts.rings != show():
             tally.notes.append(f"at the end it shows {show()}")
         _under_load(dut, tally, "other rings under load", ("ethtool", "-G", ETH, "rx", str(rings.rx_max)))
         dut.run("ip", "link", "set", ETH, "down")
@@ -106,11 +106,11 @@ def _fixed_rings(subject: Subject) -> Outcome | None:
     return found
 
 
-def _coalescing(bench: Bench) -> Outcome:
+def _coalescing(place: Workplace) -> Outcome:
     """Each parameter is set to other values under load, and read back."""
     tally = Tally()
-    facts = bench.subject.facts
-    with bench.dut() as dut:
+    facts = place.subject.facts
+    with place.dut() as dut:
         changed = []
         for name, value in facts.coalescing.items():
             for other in (value + 1, 2 * value or 8, value):
@@ -120,7 +120,7 @@ def _coalescing(bench: Bench) -> Outcome:
                     if found != other:
                         tally.notes.append(f"{name} {other} becomes {found}")
                     changed.append(name)
-            if bench.allowance.over:
+            if place.allowance.over:
                 break
         if not changed:
             return not_supported(f"ethtool -C: none of {', '.join(facts.coalescing) or 'the parameters'} can be changed")
@@ -151,17 +151,17 @@ def _needs_coalescing(subject: Subject) -> Outcome | None:
     return None
 
 
-def _features(bench: Bench) -> Outcome:
+def _features(place: Workplace) -> Outcome:
     """Each feature that is not fixed is switched under load, and back."""
     tally = Tally()
-    names = [name for name, one in bench.subject.facts.features.items() if not one.fixed and name not in UNSWITCHED]
+    names = [name for name, one in place.subject.facts.features.items() if not one.fixed and name not in UNSWITCHED]
     simple = [name for name in names if "-" in name and not name.startswith(("tx-checksumming", "scatter-gather", "tcp-seg"))]
-    with bench.dut() as dut:
+    with place.dut() as dut:
         switched = []
         for name in simple:
-            if bench.allowance.over:
+            if place.allowance.over:
                 break
-            was = bench.subject.facts.features[name].on
+            was = place.subject.facts.features[name].on
             for on in (not was, was):
                 done = _done_under_load(dut, ("ethtool", "-K", ETH, name, "on" if on else "off"))
                 now = features_of(dut.attempt("ethtool", "-k", ETH)["out"])
@@ -174,10 +174,10 @@ def _features(bench: Bench) -> Outcome:
     return tally.outcome(f"switched under load: {', '.join(switched)}")
 
 
-def _channels(bench: Bench) -> Outcome:
+def _channels(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
-        for name, most in bench.subject.facts.channels.items():
+    with place.dut() as dut:
+        for name, most in place.subject.facts.channels.items():
             word = {"RX": "rx", "TX": "tx", "Other": "other", "Combined": "combined"}.get(name, "combined")
             for count in (1, most):
                 done = dut.attempt("ethtool", "-L", ETH, word, str(count))
@@ -194,9 +194,9 @@ def _needs_channels(subject: Subject) -> Outcome | None:
     return None
 
 
-def _pause(bench: Bench) -> Outcome:
+def _pause(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
         settings: tuple[tuple[str, ...], ...] = (
             ("autoneg", "off", "rx", "on", "tx", "on"),
             ("autoneg", "off", "rx", "off", "tx", "off"),
@@ -225,10 +225,10 @@ def _needs_pause(subject: Subject) -> Outcome | None:
     return None if subject.facts.pauses and "-a" not in subject.facts.refusals else not_supported(subject.facts.refusal("-a"))
 
 
-def _speed(bench: Bench) -> Outcome:
+def _speed(place: Workplace) -> Outcome:
     tally = Tally()
-    link = bench.subject.facts.link
-    with bench.dut() as dut:
+    link = place.subject.facts.link
+    with place.dut() as dut:
         for speed in ("10", "100"):
             done = dut.attempt("ethtool", "-s", ETH, "speed", speed, "duplex", "full", "autoneg", "off")
             if done["code"]:
@@ -255,10 +255,10 @@ def _needs_speed(subject: Subject) -> Outcome | None:
     return not_supported("ethtool: no speed, or no autonegotiation")
 
 
-def _flags(bench: Bench) -> Outcome:
+def _flags(place: Workplace) -> Outcome:
     tally = Tally()
-    with bench.dut() as dut:
-        for name, was in bench.subject.facts.private_flags.items():
+    with place.dut() as dut:
+        for name, was in place.subject.facts.private_flags.items():
             for on in (not was, was):
                 _under_load(
                     dut,
@@ -266,7 +266,7 @@ def _flags(bench: Bench) -> Outcome:
                     f"{name} {'on' if on else 'off'}",
                     ("ethtool", "--set-priv-flags", ETH, name, "on" if on else "off"),
                 )
-    return tally.outcome(f"private flags switched under load: {', '.join(bench.subject.facts.private_flags)}")
+    return tally.outcome(f"private flags switched under load: {', '.join(place.subject.facts.private_flags)}")
 
 
 def _needs_flags(subject: Subject) -> Outcome | None:
@@ -279,10 +279,10 @@ READERS = (
 )
 
 
-def _readers(bench: Bench) -> Outcome:
+def _readers(place: Workplace) -> Outcome:
     """Everything that can be read is read, under load and while the interface is down."""
     tally = Tally()
-    with bench.dut() as dut:
+    with place.dut() as dut:
 
         def read_all() -> None:
             for option in READERS:
