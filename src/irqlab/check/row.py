@@ -101,7 +101,8 @@ class TimedRunner(TrialRunner):
                 found.append(CancelledError("no time is left"))
                 continue
             self.progress(f"{what}: {number} of {len(trials)}")
-            found.append(self.attempt(trial))
+            result = self.attempt(trial)
+            found.append(result)
         return found
 
 
