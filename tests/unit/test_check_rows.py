@@ -7,6 +7,7 @@ import pytest
 
 from irqlab.check import packets, subject, wire
 from irqlab.check.packets import TCP, UDP, Packet
+from irqlab.check.rows.life import leak_kib
 from irqlab.check.rows.numbers import BAD, GOOD, Reading, _wrong
 from irqlab.check.wire import Arrival, Carried, Order
 
@@ -105,3 +106,17 @@ def test_places_that_disagree() -> None:
     after = reading(**wanted)
     after.netlink["rx_packets"] = 9
     assert _wrong(reading(), after, wanted) == ["rx_packets of ip -s -s link grew by 9, and that of sysfs by 10"]
+
+
+@pytest.mark.parametrize(
+    ("readings", "expected"),
+    [
+        ([], 0.0),
+        ([(4, 1000), (8, 900)], 0.0),
+        ([(4, 1000), (8, 900), (12, 900)], 0.0),  # a cache that grew once
+        ([(4, 1000), (8, 900), (12, 800)], 25.0),
+        ([(4, 1000), (8, 1010), (12, 900)], -2.5),
+    ],
+)
+def test_memory_that_is_lost(readings: list[tuple[int, int]], expected: float) -> None:
+    assert leak_kib(readings) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from functools import partial
 
 from irqlab.check import load
@@ -17,7 +18,9 @@ from irqlab.setup import modules
 
 GROUP = "Life"
 CYCLES = 40
-LEAST_CYCLES = 8
+LEAST_CYCLES = 12
+READ_EVERY = 4
+"""Memory is read after so many cycles."""
 LEAK_KIB = 4
 """Memory that a cycle may not cost for good, on average."""
 LINK_NS = 3_000_000_000
@@ -39,25 +42,29 @@ def _free_kib(dut: Dut) -> int:
     return int(re.findall(r"^MemFree: *(\d+) kB", text, re.MULTILINE)[0])
 
 
-def _leak(tally: Tally, cycles: int, first_kib: int, last_kib: int, what: str) -> None:
-    lost = (first_kib - last_kib) / max(cycles, 1)
-    tally.expect(lost < LEAK_KIB, f"each {what} loses {lost:.1f} KiB of memory ({first_kib - last_kib} KiB in {cycles})")
+def leak_kib(readings: Sequence[tuple[int, int]]) -> float:
+    """Memory in KiB that each cycle loses for good: (cycle, free KiB), in order. The less of both halves: caches grow once."""
+    if len(readings) < 3:
+        return 0.0
+    middle = len(readings) // 2
+    halves = ((readings[0], readings[middle]), (readings[middle], readings[-1]))
+    return min((first - last) / (end - begin) for (begin, first), (end, last) in halves)
 
 
 def _cycles(place: Workplace, dut: Dut, tally: Tally, what: str, script: str) -> int:
-    """Runs a shell script again and again; memory is compared from the middle on. Returns how often."""
-    first_kib = middle = 0
-    for number in range(CYCLES):
-        if number >= LEAST_CYCLES and place.allowance.over:
-            break
+    """Runs a shell script again and again, and compares memory after the first times. Returns how often."""
+    readings: list[tuple[int, int]] = []
+    number = 0
+    while number < CYCLES and not (number >= LEAST_CYCLES and place.allowance.over):
+        number += 1
         done = dut.attempt("sh", "-c", script)
-        if not tally.expect(done["code"] == 0, f"{what}, {number + 1}: {(done['err'] or done['out']).strip()}"):
+        if not tally.expect(done["code"] == 0, f"{what}, {number}: {(done['err'] or done['out']).strip()}"):
             return number
-        if number == LEAST_CYCLES // 2:
-            first_kib, middle = _free_kib(dut), number
-    count = number + 1
-    _leak(tally, count - 1 - middle, first_kib, _free_kib(dut), what)
-    return count
+        if number % READ_EVERY == 0:
+            readings.append((number, _free_kib(dut)))
+    lost = leak_kib(readings)
+    tally.expect(lost < LEAK_KIB, f"each {what} loses {lost:.1f} KiB of memory (free after each {READ_EVERY}: {readings})")
+    return number
 
 
 def _down_up(place: Workplace) -> Outcome:
