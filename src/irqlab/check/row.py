@@ -113,6 +113,8 @@ class Workplace:
     subject: Subject
     allowance: Allowance
     progress: Callable[[str], None] = lambda _: None
+    messages: list[str] = field(default_factory=list)
+    """What the kernel logged above info where a driver may say something: no failure."""
 
     @property
     def testbed(self) -> Testbed:
@@ -124,17 +126,18 @@ class Workplace:
         return TimedRunner(testbed or self.testbed, self.allowance, self.progress)
 
     @contextmanager
-    def dut(self, testbed: Testbed | None = None, line_rate: bool = True) -> Iterator[Dut]:
+    def dut(self, line_rate: bool = True, silent: bool = False) -> Iterator[Dut]:
         """Context manager: a DUT in the initial state of trials. At its end the kernel's log is read.
 
-        `line_rate`: the tester's hosts keep to it. Raises KernelProblemError.
+        `line_rate`: the tester's hosts keep to it. `silent`: nothing is done to the interface, so the driver has nothing to
+        report, and any message above info is a problem. Raises KernelProblemError.
         """
-        chosen = testbed or self.testbed
-        with chosen.open() as dut:
+        with self.testbed.open() as dut:
             dut.kernel_log.forget()
-            dut.play_hosts(chosen.nic.line_rate_bps if line_rate else 0)
+            dut.play_hosts(self.testbed.nic.line_rate_bps if line_rate else 0)
             yield dut
-            dut.kernel_log.check()
+            dut.kernel_log.check(messages=silent)
+            self.messages += dut.kernel_log.messages
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,10 @@ COMES_UP = "life-up"
 """The row without which no other can be tried."""
 
 
+MESSAGES = 5
+"""Of the kernel's, that are kept as evidence of a row that did not fail because of them."""
+
+
 @dataclass(frozen=True)
 class Done:
     """A row with its outcome."""
@@ -144,12 +148,20 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
             return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
         allowance = budget.allow(row.name)
         tell("running")
-        outcome = attempt(partial(row.run, Workplace(subject, allowance, tell)))
+        place = Workplace(subject, allowance, tell)
+        outcome = attempt(partial(row.run, place))
+        if place.messages:
+            outcome = replace(outcome, evidence=(*outcome.evidence, *_logged(place.messages)))
         if key and outcome.status != NOT_COVERED:
             cache.put(key, words(outcome))
         return Done(row, outcome, allowance.used_s)
     finally:
         budget.done(row.name)
+
+
+def _logged(messages: Sequence[str]) -> list[str]:
+    """Different messages of the kernel, each once."""
+    return [f"the kernel logged: {text}" for text in list(dict.fromkeys(messages))[:MESSAGES]]
 
 
 def attempt(run: Callable[[], Outcome]) -> Outcome:

@@ -22,7 +22,7 @@ PER_TRIAL = 128
 """Sizes in one trial, in each direction: a trial has at most 256 streams."""
 ROOM = 1.5
 """Frames come at the line rate divided by this."""
-VLAN = 5
+VLAN, OTHER_VLAN = 5, 4094
 MODEL_MTU = {"irqlab-8139cp": 2000}
 """NIC models that cut longer frames, which the NIC does not (docs/rtl8139-model.md)."""
 TCP_MSS = 1448
@@ -34,7 +34,7 @@ def _sizes(place: Workplace) -> Outcome:
     """The tester sends each size through the DUT, both ways."""
     tally = Tally()
     apart_ns = round((SIZES[-1] + 20) * 8e9 / place.testbed.nic.line_rate_bps * ROOM) + 20_000
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         for first in range(SIZES[0], SIZES[-1] + 1, PER_TRIAL):
             sizes = range(first, min(first + PER_TRIAL, SIZES[-1] + 1))
             streams = [
@@ -56,7 +56,7 @@ def _sizes(place: Workplace) -> Outcome:
 def _own(place: Workplace) -> Outcome:
     """The DUT sends each size from each interface to the other."""
     tally = Tally()
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         connect(dut)
         for source in (0, 1):
             orders = [Order(frame(source, filler(size - ETHERNET, size))) for size in range(ETHERNET + 1, MOST + 1)]
@@ -90,12 +90,15 @@ def _scatter(place: Workplace) -> Outcome:
     )
 
 
-def _cut(dut: Dut, tally: Tally, source: int, size: int, mss: int) -> None:
-    """Sends a TCP packet that the kernel or the NIC cuts into segments."""
+def _cut(dut: Dut, tally: Tally, source: int, size: int, mss: int, forgiving: bool = False) -> None:
+    """Sends a TCP packet that the kernel or the NIC cuts into segments.
+
+    `forgiving`: QEMU's e1000 sends an empty segment behind data that fill the last one.
+    """
     packet = Packet(TCP, filler(size, size + mss), flags=FIN_PUSH_ACK)
     order = Order(frame(source, packet.whole(partial=True), kind=IPV4), packet.offload(mss), -(-size // mss))
     (one,) = carry(dut, source, [order])
-    wrong = _wrong_segments(packet, mss, one)
+    wrong = _wrong_segments(packet, mss, one, forgiving)
     tally.expect(not wrong, f"{INTERFACES[source]}: {size} bytes in segments of {mss}: {wrong}")
 
 
@@ -147,17 +150,20 @@ def _segments(place: Workplace) -> Outcome:
             for size in (1449, 1500, 2896, 2897, 4000, 8191, 16_384, 33_333, 60_000):
                 for mss in (536, TCP_MSS):
                     if size <= mss * MOST_SEGMENTS:
-                        _cut(dut, tally, source, size, mss)
+                        _cut(dut, tally, source, size, mss, not place.subject.has_time)
     return tally.outcome(f"{tally.looked} TCP packets of up to 60,000 bytes were cut into segments correctly")
 
 
-def _wrong_segments(packet: Packet, mss: int, carried: Carried) -> str:
+def _wrong_segments(packet: Packet, mss: int, carried: Carried, forgiving: bool) -> str:
     if carried.error:
         return carried.error
     count = -(-len(packet.payload) // mss)
-    if len(carried.got) != count:
-        return f"{len(carried.got)} segments arrived, not {count}"
-    for number, arrival in enumerate(carried.got):
+    got = list(carried.got)
+    if forgiving and len(got) == count + 1 and struct.unpack("!H", got[-1].data[ETHERNET:][2:4])[0] == IP + TCP_HEADER:
+        del got[-1]
+    if len(got) != count:
+        return f"{len(got)} segments arrived, not {count}"
+    for number, arrival in enumerate(got):
         if bad := packets.verdict(arrival.data):
             return f"segment {number}: {bad}"
         ip = arrival.data[ETHERNET:]
@@ -360,8 +366,10 @@ def _vlan(place: Workplace) -> Outcome:
     with place.dut() as dut:
         wire.load(dut, place.testbed, "8021q")
         connect(dut)
-        for interface in INTERFACES:
-            dut.attempt("ethtool", "-K", interface, "rx-vlan-filter", "off")
+        for vlan in (VLAN, OTHER_VLAN):  # the NIC may drop frames of others
+            name = f"r{vlan}"
+            dut.run("ip", "link", "add", "link", INTERFACES[0], "name", name, "type", "vlan", "id", str(vlan))
+            dut.run("ip", "link", "set", name, "up")
         dut.run("ip", "link", "add", "link", INTERFACES[1], "name", "v1", "type", "vlan", "id", str(VLAN))
         dut.run("ip", "link", "set", "v1", "up")
         tried = 0
@@ -390,7 +398,7 @@ def _vlan(place: Workplace) -> Outcome:
 
 def _tagged(dut: Dut, tally: Tally, where: str) -> None:
     sizes = (*range(LEAST, 72), 127, 128, 511, 512, 1496, 1497, 1498, 1512, 1513, MOST)
-    for vlan, sender in ((VLAN, "v1"), (VLAN, ""), (4094, ""), (0, ""), (0xE005, "")):
+    for vlan, sender in ((VLAN, "v1"), (VLAN, ""), (OTHER_VLAN, ""), (0, ""), (0xE005, "")):
         plain = [frame(1, filler(size - ETHERNET, size + vlan)) for size in sizes]
         orders = [Order(data if sender else data[:12] + struct.pack("!HH", 0x8100, vlan) + data[12:]) for data in plain]
         for data, one in zip(plain, carry(dut, 1, orders, sender=sender), strict=True):

@@ -71,7 +71,7 @@ def change(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
 
 def _forwarded(place: Workplace) -> Outcome:
     tally = Tally()
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         dut.wait_forwarding()
         for sizes in (SIZES[:1], SIZES[-1:], SIZES):
             _settled(dut)
@@ -167,7 +167,7 @@ def _named_counters(tally: Tally, before: Reading, after: Reading, wanted: Mappi
 def _local(place: Workplace) -> Outcome:
     """What the DUT itself sends, in parts and whole, and groups."""
     tally = Tally()
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         connect(dut)
         for name, group in (("", ""), ("to a group", "01:00:5e:00:00:01"), ("to all", "ff:ff:ff:ff:ff:ff")):
             dut.attempt("ip", "link", "set", INTERFACES[0], "allmulticast", "on")

@@ -35,7 +35,7 @@ def _offer(dut: Dut, rate_pps: float, both: bool = False) -> tuple[float, float,
 def _overload(place: Workplace) -> Outcome:
     tally = Tally()
     mips = place.testbed.machine.mips
-    with place.dut(line_rate=False) as dut:
+    with place.dut(line_rate=False, silent=True) as dut:
         gentle = {"warmup_ns": 0, "duration_ns": STEP_NS, "drain_ns": 1_000_000}
         load_ = [stream(0, 1, {"kind": "constant", "rate_pps": GENTLE_PPS}, SIZE)]
         found = dut.run_trial(gentle, load_)
@@ -66,7 +66,7 @@ def _idle(place: Workplace) -> Outcome:
     """Without frames there are no interrupts to speak of, before a load and after it."""
     tally = Tally()
     second = 1_000_000_000
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         for when in ("before a load", "after a load", "after down and up"):
             if when == "after a load":
                 _offer(dut, GENTLE_PPS, both=True)

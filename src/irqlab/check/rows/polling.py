@@ -45,7 +45,7 @@ def _needs_threaded(subject: Subject) -> Outcome | None:
 def _busy(place: Workplace) -> Outcome:
     """A socket polls the driver, and returns what it receives."""
     tally = Tally()
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         for busy in ([], ["--busy-poll", "200"]):
             before = _polled(dut.read("/proc/net/netstat")["/proc/net/netstat"] or "")
             argv = ["irqlab-guest", "udp-receive", "--port", str(UDP_DISCARD), *busy]

@@ -7,6 +7,7 @@ from irqlab.check import load
 from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES
+from irqlab.dut.router import Dut
 
 GROUP = "Power"
 ETH = INTERFACES[0]
@@ -46,6 +47,8 @@ def _wake(place: Workplace) -> Outcome:
             if mode == "d":
                 continue
             done = dut.attempt("ethtool", "-s", ETH, "wol", mode)
+            if "not supported" in done["err"] and not _can_wake(dut):
+                return not_supported("/sys/class/net/eth0/device/power/wakeup is empty: the device cannot wake this machine")
             tally.expect(done["code"] == 0, f"ethtool -s wol {mode} fails, and is supported: {done['err'].strip()}")
             shown = dut.attempt("ethtool", ETH)["out"]
             if done["code"] == 0:
@@ -57,6 +60,11 @@ def _wake(place: Workplace) -> Outcome:
         done = dut.attempt("ethtool", "-s", ETH, "wol", next(mode for mode in "fsabmpug" if mode not in modes))
         tally.expect(done["code"] != 0, "a mode of waking is accepted that is not supported")
     return tally.outcome(f"suspend and resume with each way of waking ({modes}): frames pass")
+
+
+def _can_wake(dut: Dut) -> bool:
+    path = f"/sys/class/net/{ETH}/device/power/wakeup"
+    return bool((dut.read(path)[path] or "").strip())
 
 
 def _needs_wake(subject: Subject) -> Outcome | None:

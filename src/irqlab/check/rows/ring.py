@@ -74,7 +74,7 @@ def _forward(place: Workplace) -> Outcome:
     """Bursts come to one interface and leave through the other one, whose wire is slower."""
     tally = Tally()
     wire_bps = place.testbed.nic.line_rate_bps
-    with place.dut(line_rate=False) as dut:
+    with place.dut(line_rate=False, silent=True) as dut:
         for size in _sizes(dut, place.subject):
             if size is not None and not _resize(dut, size):
                 continue
@@ -139,7 +139,7 @@ def _senders(place: Workplace) -> Outcome:
     """A sender in the kernel, pktgen, fills the ring through the qdisc and past it, with packets in one part and in several."""
     tally = Tally()
     wire_bps = place.testbed.nic.line_rate_bps
-    with place.dut() as dut:
+    with place.dut(silent=True) as dut:
         wire.load(dut, place.testbed, "pktgen")
         traced = _trace(dut)
         for size in _sizes(dut, place.subject):
