@@ -170,6 +170,8 @@ def options_of(config: TestbedConfig) -> list[str]:
         options += [name, value] if value else []
     for name, value in config.dut.attributes:
         options += ["--attribute", f"{name}={value}"]
+    for pattern in config.dut.may_log:
+        options += ["--may-log", pattern]
     return options
 
 
