@@ -23,7 +23,8 @@ READ_EVERY = 4
 """Memory is read after so many cycles."""
 LEAK_KIB = 4
 """Memory that a cycle may not cost for good, on average."""
-LINK_NS = 3_000_000_000
+TOLD_NS = 6_000_000_000
+"""Within this time a driver that is told of a reset has its link up again."""
 APPEARS_NS, STEP_NS = 10_000_000_000, 100_000_000
 MEMORY = "/proc/meminfo"
 
@@ -156,16 +157,19 @@ def _reload(place: Workplace) -> Outcome:
 
 
 def _reset(place: Workplace) -> Outcome:
+    """A reset that the driver may not be told of: then frames have to pass when the interface was set down and up."""
     tally = Tally()
     interface = INTERFACES[0]
     reset = f"/sys/class/net/{interface}/device/reset"
     with place.dut() as dut:
         before = load.state(dut)
+        told = True
         for number in range(3):
             load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >{reset}"), 200_000_000)
-            if dut.wait_forwarding() is None:  # a driver without callbacks has to be told
-                tally.notes.append("after a reset frames pass only when the interface was set down and up")
+            if dut.wait_forwarding(TOLD_NS) is None:
+                told = False
                 dut.run("sh", "-c", f"ip link set {interface} down; ip link set {interface} up")
+                dut.kernel_log.forget()  # such as the transmit watchdog's message
             if not load.passes(dut, tally, f"the PCI function was reset under traffic, {number + 1}"):
                 return tally.outcome("")
         dut.run("ip", "link", "set", interface, "down")
@@ -173,8 +177,8 @@ def _reset(place: Workplace) -> Outcome:
         dut.run("ip", "link", "set", interface, "up")
         load.passes(dut, tally, "the PCI function was reset while the interface was down")
         load.same(tally, before, load.state(dut), "after a reset")
-    note = f"; {tally.notes[0]}" if tally.notes else ""
-    return tally.outcome(f"reset three times under traffic and once while down: frames pass, all is as before{note}")
+    how = "by itself" if told else "after down and up: the driver is not told of a reset (reset_prepare, reset_done)"
+    return tally.outcome(f"reset three times under traffic and once while down: frames pass {how}, all is as before")
 
 
 def _needs_reset(subject: Subject) -> Outcome | None:
