@@ -65,8 +65,8 @@ def _mappings(place: Workplace) -> Outcome:
             place.progress(f"{failed} mappings failed")
         after = _in_use(dut, "down")
         dut.kernel_log.check(messages=False)  # a driver may say that a mapping has failed
-    tally.expect(after == before, f"bounce buffers in use while both interfaces are down: {before} before, {after} after {failed} "
-                 "mappings failed: not every mapping was undone")  # fmt: skip
+    what = f"while both interfaces are down, {before} bounce buffers are in use before, {after} after {failed} mappings failed"
+    tally.expect(after == before, f"{what}: some were not undone")
     return tally.outcome(
         f"{failed} mappings failed, one at a time, of packets in several parts: frames pass, every mapping is undone"
     )
