@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from rich.markup import escape
+
 from irqlab.check.clock import Budget
 from irqlab.check.row import NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
 from irqlab.check.subject import Subject
@@ -128,7 +130,7 @@ def _run_all(
             finished()
         took = "" if done.seconds is None else f" ({done.seconds:.0f} s)"
         left = f"{len(found)} of {len(rows)}, {budget.left_s:.0f} s left"
-        display.say(f"{done.outcome.status:13} {row.name}: {done.outcome.said}{took} [{left}]")
+        display.say(escape(f"{done.outcome.status:13} {row.name}: {done.outcome.said}{took} [{left}]"))
 
     with workers(jobs) as pool:
         futures = [pool.submit(one, row) for row in ordered]
