@@ -29,6 +29,8 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
+from irqlab.qemu.cancellation import Cancellation, CancelledError
+from irqlab.qemu.machine import MachineError
 from irqlab.report import render
 from irqlab.report.check import page
 from irqlab.runner.progress import ProgressDisplay
@@ -203,6 +205,16 @@ def test_what_ctrl_c_cut_short_is_not_kept() -> None:
     assert checked.interrupted
     assert checked.done["first"].outcome.status == NOT_COVERED
     assert "interrupted" in checked.done["first"].outcome.said
+
+
+def test_a_dut_that_ctrl_c_ended_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(_: Workplace) -> Outcome:
+        monkeypatch.setattr(Cancellation, "cancelled", True)
+        monkeypatch.setattr(Cancellation, "check", lambda _: None)
+        raise MachineError("the DUT did not start: QEMU was killed by signal 9")
+
+    with pytest.raises(CancelledError):
+        session.attempt(lambda: killed(None))  # type: ignore[arg-type]
 
 
 def test_junit_and_json() -> None:

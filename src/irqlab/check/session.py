@@ -20,7 +20,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.qemu.cancellation import CancelledError, current, workers
+from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, current, workers
 from irqlab.qemu.machine import MachineError
 from irqlab.runner.jobs import terminate_like_ctrl_c
 from irqlab.runner.progress import ProgressDisplay
@@ -169,8 +169,9 @@ def _logged(messages: Sequence[str]) -> list[str]:
 def attempt(run: Callable[[], Outcome]) -> Outcome:
     """Runs a row. What goes wrong in the DUT is the driver's failure; another error means that the row was not covered."""
     try:
-        outcome = run()
-        current().check()  # what was cut short by Ctrl-C is not kept
+        with cancelled_or_failed():  # Ctrl-C ends QEMUs: that is nobody's failure, and nothing to keep
+            outcome = run()
+            current().check()
         return outcome
     except CancelledError:
         raise
