@@ -42,6 +42,8 @@ CHANGE_INSTANTS = (16, 64, 256)
 """Instants of each change, as long as there is time."""
 ANY = "."
 """A regular expression that fits any message."""
+BURSTS = (3, 17, 31)
+"""Frames of a second arrival. They come faster than on a wire, and FIFOs of 2 KB hold 32 of 64 bytes."""
 WRITE_DELAY_NS = 1_500
 IRQ_DELAY_NS = 2_000
 FULL_BYTES, PERIOD_US = 512, 7_000.0
@@ -126,7 +128,7 @@ def _plain(what: str, place: Workplace, **more: int) -> Outcome:
 
 def _bursts(place: Workplace) -> Outcome:
     """Second arrivals that are no multiple of a batch, and longer ones."""
-    return _passes(place, "bursts", [(Options(burst=burst, instants=1_500), 64) for burst in (3, 17, 33)])
+    return _passes(place, "bursts", [(Options(burst=burst, instants=1_500), 64) for burst in BURSTS])
 
 
 def _full(place: Workplace) -> Outcome:
