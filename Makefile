@@ -60,11 +60,11 @@ mutants: setup ## mutate what computes results, in Python and Rust; fails if the
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
 	@failed=0; scripts/mutants-python || failed=1; $(BIN)/python -m tools.mutants_rust || failed=1; exit $$failed
 
-lint: setup ## check style and types of Python, Rust and shell; drivers: checkpatch, and W=1 and sparse for three kernels
+lint: setup ## check style and types of Python, Rust and shell, and figures in documents; drivers: checkpatch, and W=1 and sparse for three kernels
 	@$(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=$$(nproc) $(LINTS)
 
 # Those that take longest come first.
-LINTS := lint-rust lint-7.3 lint-6.12 lint-6.1 lint-checkpatch lint-types lint-python lint-shell
+LINTS := lint-rust lint-7.3 lint-6.12 lint-6.1 lint-checkpatch lint-types lint-figures lint-python lint-shell
 .PHONY: $(LINTS)
 lint-rust:
 	$(CARGO) fmt --check
@@ -81,6 +81,9 @@ lint-checkpatch:
 
 lint-types:
 	$(BIN)/mypy
+
+lint-figures:
+	$(BIN)/python -m tools.figures --check
 
 lint-python:
 	$(BIN)/ruff check .

@@ -160,7 +160,7 @@ def iperf(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def _transferred(sample: dict[str, Any]) -> str:
-    mbps = sample["window_bps"] / 1e6
+    mbps = sample["bps"] / 1e6
     lost = f" ({100 * sample['loss_ratio']:.0f} % lost)" if sample["loss_ratio"] else ""
     return f"{mbps:.1f}{lost}, {100 * sample['idle_ratio']:.1f} %, {sample['instructions_per_byte']:.3g}"
 

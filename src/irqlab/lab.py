@@ -6,6 +6,9 @@
     with Lab(driver="8139cp", mips=250) as lab:
         print(lab.throughput(size=64).total_throughput_pps)
         print(lab.trial(rate_pps=40_000, size=64).instructions_per_frame)
+        print(lab.hunt(instants=3_000).summary.missed)
+        with Lab(driver="build/8139cp.ko", mips=250) as other:
+            print(*(line.verdict for line in lab.compare(other)))
 
 Everything is deterministic: the same calls give the same numbers.
 """
@@ -14,19 +17,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any
 
+from irqlab.compare import loads, verdict
+from irqlab.compare.verdict import Line
+from irqlab.config import hardware as boards
+from irqlab.config.ensemble import Ensemble
 from irqlab.config.schemes import Schemes, combine
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import burst, latency, loss, recovery, throughput
-from irqlab.methods import profile as method
+from irqlab.methods import burst, catalogue, latency, loss, recovery, throughput
+from irqlab.methods import profile as profiling
 from irqlab.methods.options import check_rate
+from irqlab.perturb import catalogue as perturbations
 from irqlab.profile import Profile
 from irqlab.results.document import MethodResult
+from irqlab.runner.measure import measure
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
@@ -38,6 +48,8 @@ class Lab:
     The schemes of a driver built on irqmod: `rx` and `tx`, or `variant`, one of the first paper's six
     (irqlab.config.schemes.VARIANTS). `settings`: the other fields of irqlab.config.schemes.Schemes, such as weight, cliff_pps
     and rx_usecs.
+
+    `hardware`: a board's speed, and its costs or memory, by name or file (irqlab list hardware); it sets `mips`.
 
     `may_log`: regular expressions of kernel messages that are no problem. `jobs`: trials that run at the same time.
 
@@ -61,6 +73,7 @@ class Lab:
         rx: str | None = None,
         tx: str | None = None,
         variant: str | None = None,
+        hardware: str | None = None,
         may_log: Sequence[str] = (),
         jobs: int = 1,
         cached: bool = True,
@@ -81,7 +94,10 @@ class Lab:
             schemes=chosen[0],
             may_log=tuple(may_log),
         )
-        self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips=mips, lsm=lsm, dut=dut, cached=cached))
+        board = boards.choose(hardware, None, mips)
+        self._costs, self._jobs = board.costs, jobs
+        config = TestbedConfig(fspath(driver), nic, kernel, mips=board.mips, lsm=lsm, dut=dut, cached=cached)
+        self.testbed = Testbed.resolve(replace(config, cost_model=board.costs is not None, memory=board.memory))
         self._runner = TrialRunner(self.testbed, threading.Semaphore(jobs))
 
     def __enter__(self) -> Lab:
@@ -93,29 +109,68 @@ class Lab:
     def trial(self, rate_pps: float, **workload: Any) -> ForwardingResult:
         """One trial at `rate_pps` frames/s in each direction."""
         check_rate(rate_pps)
-        return self._runner.trial(self._runner.spec(Workload(**workload), rate_pps))
+        return self._runner.trial(self._runner.spec(self._workload(workload), rate_pps))
 
     def throughput(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.1."""
-        return throughput.run(self._runner, Workload(**workload))
+        return throughput.run(self._runner, self._workload(workload))
 
     def latency(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.2."""
-        return latency.run(self._runner, Workload(**workload))
+        return latency.run(self._runner, self._workload(workload))
 
     def loss(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.3."""
-        return loss.run(self._runner, Workload(**workload))
+        return loss.run(self._runner, self._workload(workload))
 
     def burst(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.4."""
-        return burst.run(self._runner, Workload(**workload))
+        return burst.run(self._runner, self._workload(workload))
 
     def recovery(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.5."""
-        return recovery.run(self._runner, Workload(**workload))
+        return recovery.run(self._runner, self._workload(workload))
 
     def profile(self, load: float | None = None, rate_pps: float | None = None, **workload: Any) -> Profile:
         """Where a frame's instructions go, at `rate_pps` in each direction or at `load` times the throughput (default: 2)."""
-        method.Options(load=None if load is None else f"{load:g}", rate=rate_pps)  # checks them
-        return Profile(method.run(self._runner, Workload(**workload), load, rate_pps))
+        profiling.Options(load=None if load is None else f"{load:g}", rate=rate_pps)  # checks them
+        return Profile(profiling.run(self._runner, self._workload(workload), load, rate_pps))
+
+    def measure(self, command: str, **given: Any) -> list[MethodResult]:
+        """The results of a method, by the name of its command.
+
+        `given`: its options by their names in Python, such as `instants` of hunt, and fields of Workload. Raises IrqlabError.
+        """
+        methods = {name: method for name, method in catalogue.methods().items() if method.run is not None}
+        if command not in methods:
+            raise IrqlabError(f"method {command}: allowed are {', '.join(methods)}")
+        run, options = methods[command].run, methods[command].options
+        assert run is not None
+        own = {field.name: given.pop(field.name) for field in fields(options) if field.name in given}
+        return run(self._runner, self._workload(given), options(**own))
+
+    def hunt(self, **given: Any) -> MethodResult:
+        """A race hunt (irqlab.methods.hunt): `summary.missed` counts what went wrong, `samples` have the findings."""
+        (found,) = self.measure("hunt", **given)
+        return found
+
+    def application(self, **given: Any) -> list[MethodResult]:
+        """A receiving application over offered load (irqlab.methods.application): a result for each way of waiting."""
+        return self.measure("application", **given)
+
+    def compare(self, other: Lab, *, memory: bool = False, fail_above: float | None = None, **workload: Any) -> list[Line]:
+        """What `other` costs against this one: a line with a verdict for each figure, as of `irqlab compare`.
+
+        `memory`: lines of memory, too. `fail_above`: share by which a figure may be worse. Raises IrqlabError.
+        """
+        offered = self._workload(workload)
+        ensemble = Ensemble(loads.MEMBERS, perturbations.parse(None), offered.seed, loads.BOOTS)
+        method, sides = loads.method(2, [offered.size], memory=memory), [self.testbed, other.testbed]
+        outcome = measure(sides, [offered], self._jobs, method, "compare", throughput.METHOD.name, [ensemble] * 2)
+        if outcome.error is not None:
+            raise outcome.error
+        before, after = verdict.measured(outcome.document())
+        return verdict.lines(before, after, fail_above)
+
+    def _workload(self, given: Mapping[str, Any]) -> Workload:
+        return Workload(**{"costs": self._costs, **given})

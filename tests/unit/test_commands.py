@@ -22,7 +22,12 @@ from irqlab.setup import paths
 def named() -> list[str]:
     """The commands in README, Makefile and docs."""
     root = paths.project_dir()
-    files = [root / "README.md", root / "Makefile", *sorted((root / "docs").rglob("*.md"))]
+    files = [
+        root / "README.md",
+        root / "Makefile",
+        *sorted((root / "docs").rglob("*.md")),
+        *sorted((root / "drivers").rglob("*.md")),
+    ]
     return sorted({name for file in files for name in re.findall(r"\./irqlab +([a-z]+)\b", file.read_text())})
 
 

@@ -14,7 +14,7 @@ import pytest
 from irqlab import units
 from irqlab.cli import compare
 from irqlab.cli.report import command
-from irqlab.compare import export, matrix, sides, tables, verdict
+from irqlab.compare import export, loads, matrix, sides, tables, verdict
 from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
@@ -395,11 +395,11 @@ def test_a_report_shows_the_loads_that_were_compared() -> None:
 
 def test_the_other_side_of_a_file_is_offered_one_of_its_loads() -> None:
     kept = [row(), row(base_pps=40_000.0)]
-    assert [compare._known(kept, Workload(), base) for base in (63_000.0, 50_000.0, 40_000.0)] == [50_000.0, 50_000.0, 40_000.0]
+    assert [loads.known_base(kept, Workload(), base) for base in (63_000.0, 50_000.0, 40_000.0)] == [50_000.0, 50_000.0, 40_000.0]
     with pytest.raises(IrqlabError, match="measure both sides in one command"):
-        compare._known(kept, Workload(), 31_500.0)
+        loads.known_base(kept, Workload(), 31_500.0)
     with pytest.raises(IrqlabError, match="no result for frame size 512"):
-        compare._known(kept, Workload(size=512), 50_000.0)
+        loads.known_base(kept, Workload(size=512), 50_000.0)
 
 
 def test_a_report_begins_with_the_answer_and_tells_two_modules_of_a_name_apart() -> None:

@@ -33,7 +33,7 @@ def test_every_plot_is_drawn_as_svg_and_png_that_need_no_page(tmp_path: Path) ->
         assert ElementTree.fromstring(text).get("viewBox")
     sizes = [one.stat().st_size for one in by_kind[".png"]]
     assert all(one.read_bytes().startswith(PNG) for one in by_kind[".png"])
-    assert min(sizes) > 5_000, "an empty picture is smaller"
+    assert min(sizes) > 5_000, "a picture without text is smaller"
     width, _ = struct.unpack(">II", by_kind[".png"][0].read_bytes()[16:24])
     assert width == plots.ZOOM * 428
     methods = {row["method"] for row in content["measured"]["results"] if row["complete"]}

@@ -140,7 +140,7 @@ def test_a_short_specification_means_the_newest_that_begins_so(
 
 
 def test_a_series_that_debian_does_not_have(offered: Path) -> None:
-    with pytest.raises(SetupError, match=r"Debian has no kernel 6\.2; there are 6\.1, 6\.12, 7\.3 \(irqlab kernels\)"):
+    with pytest.raises(SetupError, match=r"Debian has no kernel 6\.2; there are 6\.1, 6\.12, 7\.3 \(irqlab list kernels\)"):
         kernel_packages.resolve("6.2")
 
 

@@ -3,34 +3,26 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from msgspec import UNSET
 from rich.console import Console
 
 from irqlab import units
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, complain, save, show_document
-from irqlab.compare import beside, sides, verdict
+from irqlab.compare import beside, loads, sides, verdict
 from irqlab.compare import tables as printed
-from irqlab.config.traffic import FrameSize
-from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import metrics as costs
 from irqlab.methods import throughput
 from irqlab.present import terminal as tables
-from irqlab.qemu.cancellation import CancelledError
 from irqlab.report import comparison
 from irqlab.results import document
-from irqlab.results.document import MethodResult
-from irqlab.runner.measure import Method, Outcome, measure
-from irqlab.runner.runner import TrialRunner
+from irqlab.runner.measure import Outcome, measure
 
 SideA = Annotated[
     str,
@@ -59,110 +51,6 @@ MemoryOption = Annotated[
         "--memory", help="Also count lines of memory and misses per frame, with the caches of --hardware or else common ones."
     ),
 ]
-BOOTS = 2
-"""Boots and driver loads of a side: one that is not perturbed, and one that is. Each costs as much time as several trials."""
-MET_WITHIN_S = 24 * 3600.0
-MEMBERS, FEWEST = 6, 5
-"""Members of each side, and the fewest allowed: with five, a figure is called worse by chance once in 252 comparisons."""
-
-
-class _Meeting:
-    """Lets the first members of the sides tell their throughputs, per direction, to all members."""
-
-    def __init__(self, sides: int) -> None:
-        self._sides = sides
-        self._rates: dict[Any, list[float]] = {}
-        self._failed = False
-        self._changed = threading.Condition()
-
-    def tell(self, side: Any, mine_pps: float) -> None:
-        """The throughput of a side. Two sides with the same configuration are equal, and so are their throughputs."""
-        with self._changed:
-            self._rates.setdefault(side, []).append(mine_pps)
-            self._changed.notify_all()
-
-    def of(self, side: Any) -> float:
-        """Waits for the throughput of a side. Raises IrqlabError if it could not be measured."""
-        self._wait(lambda: side in self._rates)
-        return self._rates[side][0]
-
-    def lowest_pps(self) -> float:
-        """Waits for the throughputs of all sides. Raises IrqlabError if one could not be measured."""
-        self._wait(lambda: sum(map(len, self._rates.values())) == self._sides)
-        return min(rate for rates in self._rates.values() for rate in rates)
-
-    def abort(self) -> None:
-        """Releases all who wait."""
-        with self._changed:
-            self._failed = True
-            self._changed.notify_all()
-
-    def _wait(self, known: Callable[[], bool]) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._failed or known(), MET_WITHIN_S)
-            if self._failed or not known():
-                raise CancelledError("the other side could not be measured")
-
-
-def method(
-    count: int,
-    sizes: Sequence[FrameSize],
-    kept: Sequence[verdict.Row] = (),
-    alone: bool = False,
-    memory: bool = False,
-    profiled: bool = True,
-) -> Method:
-    """The method run for each member of each side and frame size: the throughput search, then the same loads on both sides.
-
-    `count`: of sides that are measured. `kept`: rows of a side that is known already. `alone`: there is no other side yet, so
-    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics.
-    """
-    meetings = {size: _Meeting(count) for size in sizes}
-
-    def bases(workload: Workload) -> tuple[float, ...]:
-        found = costs.base_rates(meetings[workload.size].lowest_pps())
-        return found if alone else (_known(kept, workload, found[0]) if kept else found[0],)
-
-    def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
-        meeting, member = meetings[workload.size], runner.bench.config.member
-        first, side = member is None or not member.number, replace(runner.bench.config, member=None)
-        try:
-            if first:
-                known = throughput.run(runner, workload)
-                meeting.tell(side, throughput.rate_per_direction(known))
-            else:
-                known = throughput.run(runner, throughput.near(workload, meeting.of(side)))
-            found = [costs.run(runner, workload, known, base, profiled, memory=memory) for base in bases(workload)]
-        except BaseException:
-            meeting.abort()
-            raise
-        if not first:
-            for row in found:
-                row.summary = _without_stacks(row.summary)
-        return [known, *found]
-
-    return run
-
-
-def _without_stacks(summary: costs.Summary) -> costs.Summary:
-    """A summary with instructions by function alone, which is what the profiles of further members are for."""
-    if summary.profile is None:
-        return summary
-    return replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET, memory=UNSET))
-
-
-def _known(kept: Sequence[verdict.Row], workload: Workload, base_pps: float) -> float:
-    """The highest base rate of a side that is known, up to that of the other. Raises IrqlabError if it has none."""
-    same = [row for row in kept if (row["frame_bytes"], row["bidirectional"]) == (workload.size, workload.bidirectional)]
-    if not same:
-        raise IrqlabError(f"the file has no result for frame size {workload.size} with the same --bidirectional setting")
-    rates = [row["summary"]["base_pps"] for row in same]
-    if not (fitting := [rate for rate in rates if rate <= base_pps]):
-        raise IrqlabError(
-            f"this side forwards too little for the loads in the file (shares of {min(rates):.0f} frames/s or more; of this "
-            f"side {base_pps:.0f}): measure both sides in one command"
-        )
-    return float(max(fitting))
 
 
 @opt.asks(
@@ -173,7 +61,7 @@ def _known(kept: Sequence[verdict.Row], workload: Workload, base_pps: float) -> 
     *opt.ENSEMBLE,
     *opt.RUN,
     driver=["?"],
-    optional={"ensemble": MEMBERS},
+    optional={"ensemble": loads.MEMBERS},
 )
 def command(
     *,
@@ -193,8 +81,8 @@ def command(
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
-    if request.ensemble.members < FEWEST:
-        raise IrqlabError(f"--ensemble {request.ensemble.members}: a comparison takes {FEWEST} members and more")
+    if request.ensemble.members < loads.FEWEST:
+        raise IrqlabError(f"--ensemble {request.ensemble.members}: a comparison takes {loads.FEWEST} members and more")
     chosen = [sides.parse(text, request.testbeds[0], driver) for text in (a, b) if text is not None]
     if (found_beside := _files_beside(chosen)) is not None:
         console = Console(highlight=False)
@@ -206,8 +94,8 @@ def command(
     _check_members(kept, request.ensemble.members)
     outcome = Outcome()
     if request.testbeds:
-        found_by = method(len(request.testbeds), request.sizes, kept, alone=b is None, memory=memory)
-        ensembles = [replace(request.ensemble, variants=BOOTS)] * len(request.testbeds)
+        found_by = loads.method(len(request.testbeds), request.sizes, kept, alone=b is None, memory=memory)
+        ensembles = [replace(request.ensemble, variants=loads.BOOTS)] * len(request.testbeds)
         name = throughput.METHOD.name
         outcome = measure(request.testbeds, request.workloads(), request.jobs, found_by, "compare", name, ensembles)
     if outcome.error is not None or b is None:

@@ -13,7 +13,7 @@ from irqlab import files
 from irqlab.cli import compare as of_lab
 from irqlab.cli.live import Common, Files, add, app, measured, open_testbed, tell
 from irqlab.cli.output import check_directory, show_document
-from irqlab.compare import matrix, sides, verdict
+from irqlab.compare import loads, matrix, sides, verdict
 from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
@@ -56,7 +56,7 @@ def _compare(common: Common, given: Files, own: dict[str, Any]) -> None:
         raise IrqlabError(f"--schemes {own['schemes']}: compare takes two; irqlab live matrix takes more")
     with open_testbed(common) as testbed:
         views = [testbed.with_schemes(one) for one in schemes.values()]
-        found_by = of_lab.method(2, [workload.size for workload in common.workloads], profiled=False)
+        found_by = loads.method(2, [workload.size for workload in common.workloads], profiled=False)
         outcome = measured(common, views, found_by, "compare")
     given.save(outcome)
     tell(outcome)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT's processor and the memory behind it: speed, caches, TLBs, RAM, devices, from a data sheet (docs/use/memory-model.md)."""
+"""The DUT's processor and the memory behind it: caches, TLBs, RAM, devices, from a data sheet (docs/use/memory-model.md)."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from irqlab import methods as package
+from irqlab.methods.fields import texts_of
 from irqlab.methods.method import Method
 from irqlab.present.variants import Row, rows_of
 from irqlab.results import ensemble
@@ -34,8 +35,14 @@ def documents() -> Documents:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of result documents."""
-    return documents().schema()
+    """The JSON Schema of result documents, with the meaning of each method's fields."""
+    found = documents().schema()
+    for kind in {kind for method in methods().values() for kind in (method.sample, method.summary)}:
+        defined = found["$defs"].get(f"{kind.__module__}.{kind.__name__}", found["$defs"].get(kind.__name__, {}))
+        for name, text in texts_of(kind).items():
+            if text and name in defined.get("properties", {}):
+                defined["properties"][name].setdefault("description", text)
+    return found
 
 
 def read(path: Path) -> dict[str, Any]:

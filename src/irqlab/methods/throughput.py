@@ -131,7 +131,8 @@ class _Measurer:
             self.low_pps = max(self.low_pps, load)
         else:
             self.high_pps = min(self.high_pps, load)
-        self.runner.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
+        low, high = self.low_pps / 1e3, self.high_pps / 1e3
+        self.runner.progress(f"{low:.1f} .. {high:.1f} kpps" if math.isfinite(high) else f"at least {low:.1f} kpps")
         return trial
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:

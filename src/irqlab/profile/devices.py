@@ -79,7 +79,7 @@ def _size(region: Region) -> int:
 
 
 def accesses(answer: Mapping[str, Any], symbols: Symbols, devices: Devices, driver: Collection[str]) -> list[dict[str, Any]]:
-    """The tester's `io` (docs/inside/protocol.md) as `found.io` of a result row, by function and register, most frequent first."""
+    """The tester's `io` (docs/inside/protocol.md) as `found.io` of a row, by function and register, most frequent first."""
     places: list[tuple[Symbol, str, bool]] = []
     for parent, address, context, _, _ in answer["nodes"]:
         symbol = symbols.at(address)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Lines of memory used per frame, and misses of the caches: by function, and by object and field.
 
-The tester counts by function and address (docs/inside/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT
-still has its memory, and adds up.
+The tester counts by function and address (docs/inside/protocol.md, LINES); `examine` finds out what is at the addresses while
+the DUT still has its memory, and adds up.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from irqlab.present.parts import Page
 from irqlab.report import view
 from irqlab.report.picture import Panel, standing_alone
 
+FONT = "DejaVu Sans"
+"""Of a PNG: the one that matplotlib brings along, so that pictures are the same on all hosts."""
 ZOOM = 2
 """Pixels of a PNG for each unit of the SVG."""
 
@@ -32,13 +34,13 @@ def write_plots(page: Page, directory: Path) -> list[Path]:
     import matplotlib
     import resvg_py
 
+    file = Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"
+    fonts: dict[str, Any] = {"skip_system_fonts": True, "font_files": [str(file)]}
+    fonts |= {"font_family": FONT, "sans_serif_family": FONT}
     written = []
     for name, panel in _named(page):
         picture = standing_alone([panel])
-        font = Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"
-        pixels = resvg_py.svg_to_bytes(
-            svg_string=picture, zoom=ZOOM, skip_system_fonts=True, font_files=[str(font)], sans_serif_family="DejaVu Sans"
-        )
+        pixels = resvg_py.svg_to_bytes(svg_string=picture, zoom=ZOOM, **fonts)
         for suffix, content in ((".svg", picture.encode()), (".png", bytes(pixels))):
             written.append(directory / f"{name}{suffix}")
             files.write_atomically(written[-1], content)

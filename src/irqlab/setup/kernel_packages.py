@@ -84,7 +84,7 @@ def resolve(spec: str) -> Kernel:
     fitting = _fitting(short, [offer.release for offer in offers()])
     if not fitting:
         series = dict.fromkeys(offer.series for offer in offers(update=False))
-        raise SetupError(f"Debian has no kernel {spec}; there are {', '.join(series)} (irqlab kernels)")
+        raise SetupError(f"Debian has no kernel {spec}; there are {', '.join(series)} (irqlab list kernels)")
     return present(fitting[-1]) or _fetch(PREFIX + fitting[-1])
 
 
