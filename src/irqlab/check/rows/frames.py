@@ -24,7 +24,7 @@ ROOM = 1.5
 """Frames come at the line rate divided by this."""
 VLAN, OTHER_VLAN = 5, 4094
 MODEL_MTU = {"irqlab-8139cp": 2000}
-"""NIC models that cut longer frames, which the NIC does not (docs/rtl8139-model.md)."""
+"""NIC models that cut longer frames, which the NIC does not (docs/inside/rtl8139-model.md)."""
 TCP_MSS = 1448
 MOST_SEGMENTS = 60
 """Of one packet: the qdisc and the receiving ring have room for them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Races and failures: the hunts, with parameters for this driver (docs/hunting.md)."""
+"""Races and failures: the hunts, with parameters for this driver (docs/use/hunting.md)."""
 
 from __future__ import annotations
 
