@@ -33,7 +33,8 @@ def sentence(checked: Checked) -> str:
         return f"{where} is not correct: {len(wrong)} {rows} failed ({names}), {len(right)} passed{others}{cut}."
     if not right:
         return f"{where}: nothing was found out{others}{cut}."
-    return f"{where}: no fault was found, {len(right)} rows passed{others}{cut}."
+    passed = f"{len(right)} row{'s' if len(right) > 1 else ''} passed"
+    return f"{where}: no fault was found, {passed}{others}{cut}."
 
 
 def replay_of(checked: Checked, one: Done) -> str:

@@ -33,7 +33,7 @@ MOST_SEGMENTS = 60
 def _sizes(place: Workplace) -> Outcome:
     """The tester sends each size through the DUT, both ways."""
     tally = Tally()
-    apart_ns = round((SIZES[-1] + 20) * 8e9 / place.testbed.nic.line_rate_bps * ROOM) + 20_000
+    apart_ns = round((SIZES[-1] + 20) * 8e9 / place.testbed.nic.line_rate_bps * ROOM) + 100_000
     with place.dut(silent=True) as dut:
         for first in range(SIZES[0], SIZES[-1] + 1, PER_TRIAL):
             sizes = range(first, min(first + PER_TRIAL, SIZES[-1] + 1))
