@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
@@ -74,6 +75,16 @@ def row(name: str, run: Any, **more: Any) -> Row:
     return Row(name, name.title(), "Life", run, **more)
 
 
+def noted(names: list[str], name: str) -> Callable[[Workplace], Outcome]:
+    """What a row runs: it notes that it ran."""
+
+    def run(_: Workplace) -> Outcome:
+        names.append(name)
+        return passed("")
+
+    return run
+
+
 def test_a_row_has_one_of_four_results() -> None:
     def broken(_: Workplace) -> Outcome:
         raise KernelProblemError("the DUT's kernel logged a problem: BUG\n  BUG")
@@ -103,7 +114,7 @@ def test_a_row_has_one_of_four_results() -> None:
 
 def test_a_driver_that_does_not_come_up() -> None:
     ran: list[str] = []
-    rows = [row("life-up", lambda _: passed("")), row("other", lambda _: ran.append("other"))]
+    rows = [row("life-up", lambda _: passed("")), row("other", noted(ran, "other"))]
     checked = check(rows, FakeTestbed(DutError("no frames pass")))
     assert checked.done["life-up"].outcome == failed("no frames pass")
     assert checked.done["other"].outcome.status == NOT_COVERED
@@ -127,10 +138,7 @@ def test_what_no_time_is_left_for_is_no_pass() -> None:
 def test_the_riskiest_rows_come_first() -> None:
     order: list[str] = []
 
-    def run(name: str) -> Any:
-        return lambda _: (order.append(name), passed(""))[1]
-
-    check([row("a", run("a"), risk=1), row("b", run("b"), risk=9)])
+    check([row("a", noted(order, "a"), risk=1), row("b", noted(order, "b"), risk=9)])
     assert order == ["b", "a"]
 
 
@@ -201,7 +209,7 @@ def test_what_ctrl_c_cut_short_is_not_kept() -> None:
     def stopped(_: Workplace) -> Outcome:
         raise KeyboardInterrupt
 
-    checked = check([row("first", stopped, risk=9), row("second", lambda _: (kept.append("second"), passed(""))[1])])
+    checked = check([row("first", stopped, risk=9), row("second", noted(kept, "second"))])
     assert checked.interrupted
     assert checked.done["first"].outcome.status == NOT_COVERED
     assert "interrupted" in checked.done["first"].outcome.said
