@@ -26,6 +26,7 @@ from irqlab.check.row import (
     passed,
 )
 from irqlab.check.session import Checked
+from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
@@ -60,7 +61,7 @@ class FakeTestbed:
 
 @pytest.fixture(autouse=True)
 def _no_dut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session.Subject, "facts", None)
+    monkeypatch.setattr(Subject, "facts", None)
 
 
 def check(rows: list[Row], testbed: FakeTestbed | None = None, budget: Budget | None = None) -> Checked:
