@@ -195,8 +195,7 @@ fn take(socket: &OwnedFd) -> io::Result<Option<Option<Arrival>>> {
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control);
     // SAFETY: the message refers to valid memory of the given sizes.
-    let length =
-        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     if length < 0 {
         let error = io::Error::last_os_error();
         return match error.kind() {
@@ -214,8 +213,9 @@ fn take(socket: &OwnedFd) -> io::Result<Option<Option<Arrival>>> {
         while !entry.is_null() {
             if (*entry).cmsg_level == libc::SOL_PACKET && (*entry).cmsg_type == PACKET_AUXDATA {
                 debug_assert!((*entry).cmsg_len >= size_of::<libc::tpacket_auxdata>());
-                let known: libc::tpacket_auxdata =
-                    libc::CMSG_DATA(entry).cast::<libc::tpacket_auxdata>().read_unaligned();
+                let known: libc::tpacket_auxdata = libc::CMSG_DATA(entry)
+                    .cast::<libc::tpacket_auxdata>()
+                    .read_unaligned();
                 verified = known.tp_status & TP_STATUS_CSUM_VALID != 0;
                 tag = (known.tp_status & libc::TP_STATUS_VLAN_VALID != 0)
                     .then_some(known.tp_vlan_tci);
