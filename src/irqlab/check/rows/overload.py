@@ -66,7 +66,7 @@ def _idle(place: Workplace) -> Outcome:
     """Without frames there are no interrupts to speak of, before a load and after it."""
     tally = Tally()
     second = 1_000_000_000
-    with place.dut(silent=True) as dut:
+    with place.dut() as dut:
         for when in ("before a load", "after a load", "after down and up"):
             if when == "after a load":
                 _offer(dut, GENTLE_PPS, both=True)
