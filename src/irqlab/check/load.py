@@ -14,6 +14,7 @@ from irqlab.errors import IrqlabError
 NEGOTIATED = re.compile(r"^\t(MDI-X|Link partner [^:]*|Master/slave status|SQI): .*\n(\t[ \t]+.*\n)*", re.MULTILINE)
 """What ethtool shows of the last negotiation, which may end differently the next time."""
 RATE_PPS = 4_000.0
+LINK_NS, LINK_TRIES, LINK_STEP_NS = 2_500_000_000, 50, 100_000_000
 CALM = 64
 """Frames that have to pass afterwards, in each direction."""
 SETTLE_NS = 50_000_000
@@ -50,7 +51,16 @@ def passes(dut: Dut, tally: Tally, when: str) -> bool:
 
 
 def state(dut: Dut, interface: str = INTERFACES[0]) -> dict[str, str]:
-    """What is shown of an interface and should be as before: its settings, not its counters."""
+    """What is shown of an interface and should be as before: its settings, not its counters.
+
+    A link that is lost may be noticed late, and comes back.
+    """
+    dut.sleep(LINK_NS)
+    carrier = f"/sys/class/net/{interface}/carrier"
+    for _ in range(LINK_TRIES):
+        if (dut.read(carrier)[carrier] or "").strip() == "1":
+            break
+        dut.sleep(LINK_STEP_NS)
     shown = {}
     for option in ("-k", "-g", "-c", "-l", "-a", "-i", "--show-priv-flags", ""):
         done = dut.attempt("ethtool", *([option] if option else []), interface)
