@@ -20,7 +20,7 @@ LONG = pytest.mark.long
 SOURCE = "drivers/net/ethernet/realtek/8139cp.c"
 SERIES = "6.1"
 CARD = ("--nic", "irqlab-8139cp")
-OWN = {"numbers-forwarded", "numbers-own", "frames-jumbo"}
+OWN = {"numbers-forwarded", "numbers-own", "frames-jumbo", "failures-mappings", "races-mtu", "polling-busy"}
 """Rows that 8139cp itself fails (docs/use/findings.md)."""
 UNLOCKED = "out_unlock:\n\tspin_unlock_irqrestore(&cp->lock, intr_flags);\n"
 STOP = "\tif (TX_BUFFS_AVAIL(cp) <= (MAX_SKB_FRAGS + 1))\n\t\tnetif_stop_queue(dev);\n\n"
