@@ -5,7 +5,7 @@
 # Whether the chip strips VLAN tags changes while frames of a VLAN arrive. None of them is taken for a frame without a tag. With
 # an earlier driver this failed on two processors (--functional --cpus 2), not on one.
 . "${0%/*}/tap.sh"
-only_for irqmod_rtl8139cp irqmod_lan78xx
+only_with rx-vlan-offload
 
 # Datagrams that arrived without a tag: nobody listens at their port.
 untagged() { awk '/^Udp:/ { if (!at) { for (i = 1; i <= NF; i++) if ($i == "NoPorts") at = i } else print $at }' /proc/net/snmp; }

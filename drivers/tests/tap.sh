@@ -86,6 +86,12 @@ only_for()
 	exit
 }
 
+# only_with FEATURE: ends the test if the interface cannot switch this feature of ethtool -k.
+only_with()
+{
+	! ethtool -k "$IF0" | grep -q "^[[:space:]]*$1: .*\[fixed\]" || { skip "${0##*/}" "ethtool -k: $1 [fixed]"; done_testing; exit; }
+}
+
 # only_with_reset: sets RESET, the file that resets the PCI function; ends the test if there is none.
 only_with_reset()
 {

@@ -4,7 +4,7 @@
 # loads: 8021q
 # Segmentation by the chip: TCP flows with it and without, also over a VLAN, and the chip gets packets larger than the MTU.
 . "${0%/*}/tap.sh"
-only_for irqmod_rtl8139cp irqmod_lan78xx
+only_with tx-tcp-segmentation
 
 there() { ip netns exec peer "$@"; }
 statistic() { cat "/sys/class/net/$IF0/statistics/$1"; }
@@ -36,7 +36,7 @@ usleep 500000
 check "without TSO" ethtool -K "$IF0" tso off
 size "without TSO" 192.0.2.2
 check "packets are no larger than the MTU" test $average -le 1514
-check "TSO" ethtool -K "$IF0" tso on
+check "TSO" ethtool -K "$IF0" sg on tx on tso on
 check "... is on" same "$(feature)" on
 size "TSO" 192.0.2.2
 if [ "$DRIVER" = irqmod_rtl8139cp ]; then

@@ -4,7 +4,6 @@
 # loads: 8021q
 # A VLAN has the same MTU as the interface: frames of 1518 bytes and FCS pass, both ways.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp irqmod_lan78xx
 
 there() { ip netns exec peer "$@"; }
 ip netns add peer

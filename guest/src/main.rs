@@ -9,6 +9,7 @@ mod commands;
 mod counters;
 mod exec;
 mod files;
+mod frames;
 mod init;
 mod kmsg;
 mod modules;
@@ -46,6 +47,8 @@ enum Role {
     Screen(screen::Options),
     /// Use all the CPU time that nobody else wants (SCHED_IDLE), and count it
     Soak(soak::Options),
+    /// Send frames from one interface to another, as told on standard input, and print what arrives
+    Frames(frames::Options),
     /// Print the settings of an interface's NAPIs as one JSON line, or change them first
     Napi(netdev_genl::Options),
     /// Print the counters of a running `udp-receive`, `screen` or `soak` as one JSON line
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Role::UdpReceive(options) => udp::run(&options),
         Role::Screen(options) => screen::run(&options),
         Role::Soak(options) => soak::run(&options),
+        Role::Frames(options) => frames::run(&options),
         Role::Napi(options) => netdev_genl::run(&options),
         Role::Counters { file, place: true } => counters::print_places(&file),
         Role::Counters { file, place: false } => counters::print(&file),

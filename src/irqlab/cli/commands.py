@@ -52,6 +52,7 @@ _OTHERS = (
     Entry("demo", FIRST, "See the lab at work: six schemes of one driver beside two of the kernel's drivers.", "demo:command"),
     Entry("compare", FIRST, "What did a change cost? Two modules, revisions or kernels; verdicts.", "compare:command"),
     Entry("live", MEASURE, "Measure a real machine with two Ethernet ports of this host.", "live_schemes:app"),
+    Entry("check", FIRST, "Is a driver correct? A checklist with evidence, in a budget of host time.", "check:command"),
     Entry("stress", CHECK, "Corrupt the NIC's responses, unplug it, or suspend, under traffic.", "robustness:command"),
     Entry("tap", CHECK, "Run driver tests inside the DUT; prints TAP.", "tap:command"),
     Entry("debug", CHECK, "Run GDB on the DUT at an instant of a trial: forwards, and backwards.", "debug:command"),

@@ -74,6 +74,11 @@ class ProgressDisplay:
         if self._live:
             self._bars.stop()
 
+    @property
+    def live(self) -> bool:
+        """Whether there are bars: standard error is a terminal."""
+        return self._live
+
     def say(self, text: str) -> None:
         """Prints a permanent line."""
         self._console.print(text, highlight=False, soft_wrap=not self._live)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""With --deep: a card that misbehaves, two processors, traffic for as long as there is time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irqlab.check import load
+from irqlab.check.row import Outcome, Row, Tally, Workplace, failed, not_covered, options_of, passed
+from irqlab.check.rows.races import hunted
+from irqlab.check.subject import Subject
+from irqlab.config.testbed import TestbedConfig
+from irqlab.hunting.options import Options
+from irqlab.methods import hunt as hunting
+from irqlab.robustness import fuzz
+from irqlab.robustness.fuzz import FuzzRun
+from irqlab.setup import qemu
+from irqlab.trials.testbed import Testbed
+
+GROUP = "Deep"
+SEED = 1
+ROUNDS = 8
+"""Of faults in one DUT."""
+SLICE_NS = 1_000_000_000
+LEAK_KIB = 16
+"""Memory that a slice of traffic may not cost for good, on average."""
+LEAST_SLICES = 4
+
+
+def _faults(place: Workplace) -> Outcome:
+    """The card answers wrongly: registers, descriptors, transfers, interrupts without a cause."""
+    checking = fuzz.checking(place.testbed)
+    runs: list[FuzzRun] = []
+    first = 0
+    while not runs or not place.allowance.over:
+        runs.append(fuzz.run_rounds(checking, SEED, FuzzRun(first), ROUNDS))
+        first += ROUNDS
+        place.progress(f"{sum(one.cases for one in runs):,} faults in {first} rounds")
+    found = fuzz.summary(place.testbed.label, SEED, runs)
+    said = f"{found['cases']:,} faults in {found['rounds']} rounds"
+    never = [entry for entry in found["stuck"] if entry["recovery"] == "never"]
+    wrong = [(f"{one['what']} (round {one['first']})", one["first"], one["evidence"]) for one in found["complaints"]]
+    wrong += [(f"frames never pass again after round {one['round']}", one["round"], one["state"]) for one in never]
+    if wrong:
+        what, number, evidence = wrong[0]
+        replay = ["irqlab", "fuzz", *options_of(place.testbed.config), "--first", str(number), "--cases", "1"]
+        return failed(f"{what}; {said}", str(evidence).splitlines(), " ".join(replay))
+    if found["growth"]:
+        return failed(f"memory is not freed: {found['growth']}; {said}")
+    return passed(f"{said}: the driver survives, and frames pass again")
+
+
+def _needs_own(subject: Subject) -> Outcome | None:
+    if subject.testbed.nic.is_own:
+        return None
+    return not_covered(f"{subject.testbed.nic.model}: only the tester's own NICs can misbehave")
+
+
+def _processors(place: Workplace) -> Outcome:
+    """One of two processors gives way before each instruction of the driver, and the other one runs."""
+    config: TestbedConfig = replace(place.testbed.config, nic=place.testbed.nic.model)
+    testbed = Testbed.resolve(config)
+    return hunted(testbed, place.runner(testbed), Options(what="processors", first=12, burst=12))
+
+
+def _needs_turns(subject: Subject) -> Outcome | None:
+    version = qemu.find()
+    if version.version[0] != hunting.QEMU:
+        return not_covered(f"processors take turns with QEMU {hunting.QEMU} only, and this is {version.version_text}")
+    return not_covered("processors take turns with PCI cards only") if subject.is_usb else None
+
+
+def _soak(place: Workplace) -> Outcome:
+    """Traffic until the time is over: nothing is lost, no memory is lost, nothing is logged."""
+    tally = Tally()
+    with place.dut() as dut:
+        slices = 0
+        first_kib = last_kib = 0
+        while slices < LEAST_SLICES or not place.allowance.over:
+            load.during(dut, lambda: None, SLICE_NS)
+            slices += 1
+            if not load.passes(dut, tally, f"after {slices} s of traffic"):
+                break
+            text = dut.read("/proc/meminfo")["/proc/meminfo"] or ""
+            last_kib = int(text.partition("MemAvailable:")[2].split()[0])
+            first_kib = first_kib if slices > LEAST_SLICES // 2 else last_kib
+            dut.kernel_log.check()
+            place.progress(f"{slices} s of traffic")
+        lost = (first_kib - last_kib) / slices
+        tally.expect(lost < LEAK_KIB, f"each second of traffic loses {lost:.1f} KiB of memory")
+    return tally.outcome(f"{slices} s of traffic both ways: nothing was lost, no memory is missing, nothing was logged")
+
+
+ROWS = (
+    Row("deep-faults", "The card misbehaves", GROUP, _faults, 4.0, needs=_needs_own, risk=3, deep=True),
+    Row("deep-processors", "Two processors", GROUP, _processors, 4.0, needs=_needs_turns, risk=3, deep=True),
+    Row("deep-soak", "Traffic for a long time", GROUP, _soak, 4.0, risk=2, deep=True),
+)

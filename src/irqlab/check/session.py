@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs the rows of the checklist on a driver, within a budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from rich.markup import escape
+
+from irqlab.check.clock import Budget
+from irqlab.check.row import NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
+from irqlab.check.subject import Subject
+from irqlab.config.testbed import TestbedConfig
+from irqlab.dut.agent import DutError
+from irqlab.dut.kernel_log import KernelProblemError
+from irqlab.errors import IrqlabError
+from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, current, workers
+from irqlab.qemu.machine import MachineError
+from irqlab.runner.jobs import terminate_like_ctrl_c
+from irqlab.runner.progress import ProgressDisplay
+from irqlab.setup import nics
+from irqlab.trials import cache
+from irqlab.trials.fingerprint import code_fingerprint
+from irqlab.trials.testbed import Testbed
+
+PREFERRED = ("irqlab-82559", "irqlab-8139cp", "irqlab-82574")
+"""The tester's own cards, which are taken if no NIC is asked for: their bus and their wire take time, so more can be tried."""
+COMES_UP = "life-up"
+"""The row without which no other can be tried."""
+
+
+MESSAGES = 5
+"""Of the kernel's, that are kept as evidence of a row that did not fail because of them."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A row with its outcome."""
+
+    row: Row
+    outcome: Outcome
+    seconds: float | None = None
+    """Host time that it took; None: it was not run, or its outcome is from the cache."""
+
+
+@dataclass
+class Checked:
+    """What came of a check."""
+
+    testbed: Testbed
+    budget_s: float
+    done: dict[str, Done] = field(default_factory=dict)
+    """By the row's name."""
+    interrupted: bool = False
+
+    def of(self, status: str) -> list[Done]:
+        """The rows with this status."""
+        return [one for one in self.done.values() if one.outcome.status == status]
+
+
+def with_card(config: TestbedConfig) -> Testbed:
+    """The testbed; if no NIC is asked for, with the tester's own card if there is one for this driver. Raises IrqlabError."""
+    testbed = Testbed.resolve(config)
+    if config.nic is not None or testbed.nic.is_own:
+        return testbed
+    for nic in nics.TABLE:
+        module = testbed.modules[-1]
+        if nic.model in PREFERRED and nic.claimed_by(module) and module.name not in nic.refuses:
+            return Testbed.resolve(replace(config, nic=nic.model))
+    return testbed
+
+
+def check(
+    testbed: Testbed, rows: Sequence[Row], budget: Budget, jobs: int, display: ProgressDisplay, checked: Checked
+) -> Checked:
+    """Runs the rows, `jobs` at a time, and fills `checked`. After Ctrl-C it holds what was found until then."""
+    subject = Subject(testbed)
+    waiting = {row.name: row for row in rows}
+    for row in rows:
+        budget.register(row.name, row.share)
+    checked.done = {}
+    found: dict[str, Done] = {}
+    try:
+        with terminate_like_ctrl_c():
+            up = _comes_up(subject, waiting, found, display)
+            if up is not None:
+                for row in waiting.values():
+                    found[row.name] = Done(row, not_covered(up))
+                waiting.clear()
+            _run_all(subject, waiting, found, budget, jobs, display)
+    except KeyboardInterrupt:
+        checked.interrupted = True
+    for row in rows:
+        checked.done[row.name] = found.get(row.name) or Done(row, not_covered("interrupted before its turn"))
+    testbed.close()
+    return checked
+
+
+def _comes_up(subject: Subject, waiting: dict[str, Row], found: dict[str, Done], display: ProgressDisplay) -> str | None:
+    """Prepares the DUT; why nothing can be tried, if the driver does not come up."""
+    display.say(f"{subject.testbed.label} on {subject.testbed.where}")
+    try:
+        _ = subject.testbed.prepared
+        _ = subject.facts
+    except (DutError, KernelProblemError, MachineError) as error:
+        if isinstance(error, CancelledError):
+            raise
+        if row := waiting.pop(COMES_UP, None):
+            found[row.name] = Done(row, _problem(error))
+        return f"the driver does not come up: {str(error).splitlines()[0]}"
+    return None
+
+
+def _run_all(
+    subject: Subject, rows: dict[str, Row], found: dict[str, Done], budget: Budget, jobs: int, display: ProgressDisplay
+) -> None:
+    batch = display.batch("check", len(rows))
+    ordered = sorted(rows.values(), key=lambda row: -row.risk)
+
+    def one(row: Row) -> None:
+        tell, finished = batch.job(row.name)
+        found[row.name] = done = _row(subject, row, budget, tell)
+        if display.live:
+            finished()
+        took = "" if done.seconds is None else f" ({done.seconds:.0f} s)"
+        left = f"{len(found)} of {len(rows)}, {budget.left_s:.0f} s left"
+        display.say(escape(f"{done.outcome.status:13} {row.name}: {done.outcome.said}{took} [{left}]"))
+
+    with workers(jobs) as pool:
+        futures = [pool.submit(one, row) for row in ordered]
+        ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in ended:
+            future.result()
+
+
+def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]) -> Done:
+    try:
+        if (refusal := row.needs(subject)) is not None:
+            return Done(row, refusal)
+        key = _key(subject.testbed, row, budget.seconds) if subject.testbed.config.cached else None
+        if key and (kept := cache.get(key)) is not None:
+            return Done(row, Outcome(**{**kept, "evidence": tuple(kept["evidence"])}))
+        if budget.left_s <= 0:
+            return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
+        allowance = budget.allow(row.name)
+        tell("running")
+        place = Workplace(subject, allowance, tell)
+        outcome = attempt(partial(row.run, place))
+        if place.messages:
+            outcome = replace(outcome, evidence=(*outcome.evidence, *_logged(place.messages)))
+        if key and outcome.status != NOT_COVERED:
+            cache.put(key, words(outcome))
+        return Done(row, outcome, allowance.used_s)
+    finally:
+        budget.done(row.name)
+
+
+def _logged(messages: Sequence[str]) -> list[str]:
+    """Different messages of the kernel, each once."""
+    return [f"the kernel logged: {text}" for text in list(dict.fromkeys(messages))[:MESSAGES]]
+
+
+def attempt(run: Callable[[], Outcome]) -> Outcome:
+    """Runs a row. What goes wrong in the DUT is the driver's failure; another error means that the row was not covered."""
+    try:
+        with cancelled_or_failed():  # Ctrl-C ends QEMUs: that is nobody's failure, and nothing to keep
+            outcome = run()
+            current().check()
+        return outcome
+    except CancelledError:
+        raise
+    except (DutError, KernelProblemError, MachineError) as error:
+        return _problem(error)
+    except IrqlabError as error:
+        return not_covered(f"it could not be tried: {error}")
+
+
+def _problem(error: IrqlabError) -> Outcome:
+    first, *rest = str(error).splitlines()
+    return failed(first, rest)
+
+
+def _key(testbed: Testbed, row: Row, budget_s: float) -> str:
+    """Of an outcome in the cache: everything it depends on, and how much time there was."""
+    parts: dict[str, Any] = {
+        "testbed": testbed.parts,
+        "row": row.name,
+        "code": code_fingerprint(_module_of(row.run)),
+        "session": code_fingerprint(__name__),
+        "budget_s": budget_s,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _module_of(run: Callable[..., Any]) -> str:
+    return str(run.func.__module__ if isinstance(run, partial) else run.__module__)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What rows of the checklist compute without a DUT."""
+
+from __future__ import annotations
+
+import pytest
+
+from irqlab.check import packets, subject, wire
+from irqlab.check.packets import TCP, UDP, Packet
+from irqlab.check.rows.life import leak_kib
+from irqlab.check.rows.numbers import BAD, GOOD, Reading, _wrong
+from irqlab.check.wire import Arrival, Carried, Order
+
+RINGS = """Ring parameters for eth0:
+Pre-set maximums:
+RX:\t\t256
+RX Mini:\t0
+TX:\t\t128
+Current hardware settings:
+RX:\t\t64
+TX:\t\t32
+"""
+FEATURES = """Features for eth0:
+rx-checksumming: on
+tx-checksumming: on
+\ttx-checksum-ipv4: on
+\ttx-checksum-fcoe-crc: off [fixed]
+rx-vlan-offload: off [requested on]
+"""
+
+
+def test_rings() -> None:
+    assert subject.rings_of(RINGS) == subject.Rings(64, 32, 256, 128)
+    assert subject.rings_of("netlink error: Operation not supported") is None
+
+
+def test_features() -> None:
+    found = subject.features_of(FEATURES)
+    assert found["tx-checksum-ipv4"] == subject.Feature(True, False)
+    assert found["tx-checksum-fcoe-crc"] == subject.Feature(False, True)
+    assert found["rx-vlan-offload"] == subject.Feature(False, False)
+
+
+def test_mtu() -> None:
+    assert subject.mtu_of("link/ether ... minmtu 68 maxmtu 9216 numtxqueues 1") == (68, 9216)
+    assert subject.mtu_of("nothing") == (1500, 1500)
+
+
+@pytest.mark.parametrize("protocol", [UDP, TCP])
+@pytest.mark.parametrize("size", [0, 1, 18, 1401])
+def test_checksums(protocol: int, size: int) -> None:
+    packet = Packet(protocol, wire.filler(size, 7))
+    assert packets.verdict(wire.frame(0, packet.whole(), kind=packets.IPV4)) == ""
+    for wrong in (packet.whole(wrong=True), packet.whole(wrong_header=True), packet.whole(partial=True)):
+        assert "wrong" in packets.verdict(wire.frame(0, wrong, kind=packets.IPV4))
+
+
+def test_a_checksum_that_is_left_to_the_interface_is_the_sum_of_the_pseudo_header() -> None:
+    packet = Packet(UDP, b"some data")
+    data = packet.whole(partial=True)
+    whole = data[packets.IP :]
+    assert packets.checksum(whole).to_bytes(2, "big") == packet.whole()[packets.IP + 6 : packets.IP + 8]
+
+
+def arrived(data: bytes, times: int = 1) -> Carried:
+    return Carried((Arrival(data, False, None, 0),) * times)
+
+
+def test_differences() -> None:
+    data = wire.frame(0, wire.filler(100, 1))
+    assert wire.difference(Order(data), arrived(data)) == ""
+    assert "did not arrive" in wire.difference(Order(data), Carried())
+    assert "2 times" in wire.difference(Order(data), arrived(data, 2))
+    assert "differs from byte 50 on" in wire.difference(Order(data), arrived(data[:50] + b"\0" + data[51:]))
+    assert "with 115 bytes" in wire.difference(Order(data), arrived(data + b"\0"))
+    assert "was not taken: no" in wire.difference(Order(data), Carried(error="no"))
+
+
+def test_padding() -> None:
+    data = wire.frame(0, b"short")
+    assert wire.difference(Order(data), arrived(data.ljust(60, b"\0"))) == ""
+    assert "memory of the kernel" in wire.difference(Order(data), arrived(data.ljust(59, b"\0") + b"\1"))
+
+
+def reading(**values: int) -> Reading:
+    sysfs = dict.fromkeys((*GOOD, *BAD), 0) | values
+    return Reading(sysfs, {name: sysfs[name] for name in GOOD}, {})
+
+
+def test_counters_that_are_right() -> None:
+    values = {"rx_packets": 10, "rx_bytes": 600, "tx_packets": 5, "tx_bytes": 300}
+    assert _wrong(reading(), reading(**values), values) == []
+
+
+def test_counters_that_are_wrong() -> None:
+    wanted = {"rx_packets": 10, "rx_bytes": 600, "tx_packets": 5, "tx_bytes": 300}
+    found = _wrong(reading(), reading(**{**wanted, "rx_bytes": 640, "rx_dropped": 1}), wanted)
+    assert found == [
+        "rx_bytes grew by 640, and the tester counts 600 (+4 a frame)",
+        "rx_dropped grew by 1, and there was no error",
+    ]
+
+
+def test_places_that_disagree() -> None:
+    wanted = {"rx_packets": 10, "rx_bytes": 600, "tx_packets": 5, "tx_bytes": 300}
+    after = reading(**wanted)
+    after.netlink["rx_packets"] = 9
+    assert _wrong(reading(), after, wanted) == ["rx_packets of ip -s -s link grew by 9, and that of sysfs by 10"]
+
+
+@pytest.mark.parametrize(
+    ("readings", "expected"),
+    [
+        ([], 0.0),
+        ([(4, 1000), (8, 900)], 0.0),
+        ([(4, 1000), (8, 900), (12, 900)], 0.0),  # a cache that grew once
+        ([(4, 1000), (8, 900), (12, 800)], 25.0),
+        ([(4, 1000), (8, 1010), (12, 900)], -2.5),
+    ],
+)
+def test_memory_that_is_lost(readings: list[tuple[int, int]], expected: float) -> None:
+    assert leak_kib(readings) == expected
