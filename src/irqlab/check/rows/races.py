@@ -32,7 +32,6 @@ from irqlab.methods import hunt as hunting
 from irqlab.present import terminal
 from irqlab.results import document
 from irqlab.results.document import MethodResult
-from irqlab.trials.hunt import NotSupportedError
 from irqlab.trials.testbed import Testbed
 
 GROUP, FAILING = "Races", "Failures"
