@@ -25,6 +25,7 @@ from irqlab.check.row import (
 from irqlab.check.rows.ring import UNLIMITED
 from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
+from irqlab.dut.agent import NotSupportedError
 from irqlab.hunting.options import CHANGE_KINDS, PORTS, SAME, Options
 from irqlab.hunting.search import NotAloneError
 from irqlab.methods import catalogue
