@@ -5,6 +5,9 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
+/// The number of Linux's error for what is not supported.
+const EOPNOTSUPP: i32 = 95;
+
 /// What an error means to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,7 +51,7 @@ impl Refusal {
     /// What the agent says about a command that failed.
     pub fn of_agent(text: String) -> Self {
         // This is how Rust's errors of the operating system end.
-        let unsupported = text.ends_with(&format!("(os error {})", libc::EOPNOTSUPP));
+        let unsupported = text.ends_with(&format!("(os error {})", EOPNOTSUPP));
         let kind = if unsupported {
             Kind::Unsupported
         } else {

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes tests/data/plans/PAPER.txt: every job of a reproduction, and the tables of its quick look with made-up answers, as text.
+"""Every job of a reproduction, and the tables of its quick look with made-up answers, as text; and tests/data/plans.txt.
 
-`python -m tests.unit.paper_plans` writes the files anew; read the difference before you commit it.
+That file has a line for each part of a text, a set of jobs or a table: how many lines it has, and their hash.
+
+    python -m tests.unit.paper_plans              # writes the file anew
+    python -m tests.unit.paper_plans DIRECTORY    # writes the texts, to compare them with another commit's
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -44,7 +48,7 @@ from tests.unit.fakes import LATENCY, FakeBench, changed
 
 DATA = Path(__file__).parents[1] / "data"
 
-PLANS = DATA / "plans"
+PLANS = DATA / "plans.txt"
 
 
 def some(least: float, most: float, *of: Any) -> float:
@@ -257,18 +261,43 @@ NAMES = tuple((paper, quick) for paper in PAPERS for quick in ((True,) if paper 
 """A paper, and whether it is the quick look."""
 
 
-def path_of(paper: str, quick: bool) -> Path:
-    """Where a plan is recorded."""
-    return PLANS / f"{paper}{'-quick' if quick else ''}.txt"
+def name_of(paper: str, quick: bool) -> str:
+    """What a plan is called."""
+    return f"{paper}-quick" if quick else paper
 
 
-def main() -> int:
-    """Writes the files."""
-    PLANS.mkdir(exist_ok=True)
+def parts(text: str) -> dict[str, list[str]]:
+    """The lines of a plan, by the set of jobs or the table that they are of."""
+    found: dict[str, list[str]] = {}
+    part = ""
+    for line in text.splitlines():
+        if line.startswith("table "):
+            part = line.partition(":")[0]
+        elif not line.startswith("  "):
+            part = line.partition(" | ")[0]
+        found.setdefault(part, []).append(line)
+    return found
+
+
+def recorded(paper: str, quick: bool) -> list[str]:
+    """The lines of the file that are of a plan."""
+    return [
+        f"{name_of(paper, quick)}, {part}: {len(lines)} lines, {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]}"
+        for part, lines in parts(PAPERS[paper](quick)).items()
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit code."""
+    if not arguments:
+        PLANS.write_text("".join(f"{line}\n" for paper, quick in NAMES for line in recorded(paper, quick)))
+        return 0
+    home = Path(arguments[0])
+    home.mkdir(parents=True, exist_ok=True)
     for paper, quick in NAMES:
-        path_of(paper, quick).write_text(PAPERS[paper](quick))
+        (home / f"{name_of(paper, quick)}.txt").write_text(PAPERS[paper](quick))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

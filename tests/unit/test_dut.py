@@ -23,7 +23,7 @@ from irqlab.qemu.watchdog import NoAnswerError
 
 MS = 1_000_000
 MARGIN_NS = 100_000
-"""How much longer than a trial the agent sleeps (tester/src/qemu/plugin.rs)."""
+"""How much longer than a trial the agent sleeps (plugin/src/plugin.rs)."""
 
 
 @dataclass

@@ -14,9 +14,10 @@ from irqlab.config.costs import Costs
 from irqlab.config.testbed import DutConfig
 from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.reproduce.hybrid import conditions, findings, measure, schemes, softirqs
+from irqlab.reproduce import find
+from irqlab.reproduce.hybrid import conditions, measure, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import PATCHED, Condition
-from irqlab.reproduce.hybrid.tables import ConditionRow, Tables
+from irqlab.reproduce.hybrid.measure import ConditionRow, Tables
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.table import Table
@@ -60,8 +61,8 @@ def test_what_is_received_is_held_against_the_better_of_the_others_but_not_again
 def test_what_only_the_old_rule_can_tell_is_not_claimed_of_another_kernel() -> None:
     words = "nice 19 alone"
     told = {kernel: measure.measure(session(kernel)) for kernel in (None, "7.3")}  # type: ignore[arg-type]
-    assert any(words in one.claim for one in findings.findings(told[None]))
-    assert not any(words in one.claim for one in findings.findings(told["7.3"]))
+    assert any(words in one.claim for one in find("hybrid").findings(told[None]))
+    assert not any(words in one.claim for one in find("hybrid").findings(told["7.3"]))
 
 
 def test_a_condition_is_the_difference_to_the_first_row() -> None:
@@ -108,7 +109,7 @@ def test_a_patched_kernel_is_measured_only_if_asked_for_and_on_no_other() -> Non
 def test_level_is_no_win() -> None:
     made = hybrid(True)
     level = [replace(row, application_pps=1e4) if row.scheme != schemes.PACED else row for row in made.conditions]
-    found = findings.findings(replace(made, conditions=Table("c", ConditionRow, tuple(level))))
+    found = find("hybrid").findings(replace(made, conditions=Table("c", ConditionRow, tuple(level))))
     assert not next(one for one in found if one.claim.startswith("Where ksoftirqd does not")).agrees
 
 

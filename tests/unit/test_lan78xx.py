@@ -12,7 +12,7 @@ import pytest
 from irqlab.errors import IrqlabError
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
-from irqlab.reproduce.lan78xx import findings, measure, report, trials
+from irqlab.reproduce.lan78xx import measure, report, trials
 from irqlab.reproduce.lan78xx.configurations import (
     ALL,
     BEFORE,
@@ -274,7 +274,7 @@ def test_a_kernel_for_which_the_older_driver_cannot_be_built() -> None:
     assert BEFORE not in {changes.get("driver") for _, changes in session.made}
     assert report.picture(tables).plots
     assert report.sections(tables)
-    assert not [found for found in findings.findings(tables) if found.source.startswith("Table of")]
+    assert not [found for found in find("lan78xx").findings(tables) if found.source.startswith("Table of")]
 
 
 def test_hardware_without_memory_is_refused() -> None:
@@ -298,7 +298,7 @@ def test_throughput_comes_before_idle_time() -> None:
 
 def _finding(words: str, **tables: Any) -> Finding:
     given = {**vars(lan78xx(True)), **tables}
-    return next(f for f in findings.findings(measure.Tables(**given)) if words in f.claim)
+    return next(f for f in find("lan78xx").findings(measure.Tables(**given)) if words in f.claim)
 
 
 def test_a_cell_in_which_we_are_behind_is_said() -> None:

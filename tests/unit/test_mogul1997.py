@@ -13,7 +13,8 @@ from irqlab.config.testbed import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.present import series
-from irqlab.reproduce.mogul1997 import causes, configurations, findings, measure, published, report
+from irqlab.reproduce import find
+from irqlab.reproduce.mogul1997 import causes, configurations, measure, published, report
 from irqlab.reproduce.mogul1997.configurations import (
     NO_FEEDBACK,
     NO_QUOTA,
@@ -149,7 +150,7 @@ def test_every_line_has_a_look_of_its_own() -> None:
 
 
 def test_words_name_the_cause_that_was_examined() -> None:
-    found = {finding.claim: finding.found for finding in findings.findings(mogul(False))}
+    found = {finding.claim: finding.found for finding in find("mogul1997").findings(mogul(False))}
     quotas = next(text for claim, text in found.items() if "smaller quotas" in claim)
     assert "With rings of 16: quota 5 0.50, quota 10 0.60" in quotas
     assert "more frames than the transmit ring holds" in quotas

@@ -25,13 +25,11 @@ from irqlab.reproduce.spanos2008 import (
     causes,
     curves,
     durations,
-    findings,
     hardware,
     interrupts,
     model,
     phases,
     throughput,
-    today,
 )
 from irqlab.reproduce.spanos2008.run import QUICK_NS, QUICK_WIDTH, Run
 from irqlab.reproduce.table import Table, tables_of
@@ -321,12 +319,14 @@ def test_errors_of_predicted_cells_are_told_apart_and_a_term_taken_away() -> Non
 
 def test_a_different_order_is_named_and_explained() -> None:
     tables = replace(spanos(True, False), table1_throughput=throughput_table({**PAPER_US, "NAPI-TX-OFF": 40.0}, sizes=(64,)))
-    found = next(finding for finding in findings.findings(tables) if "With 64-byte frames the order" in finding.claim)
+    found = next(finding for finding in find("spanos2008").findings(tables) if "With 64-byte frames the order" in finding.claim)
     assert not found.agrees
     assert "NAPI (15.43) is not slower than NAPI-TX-OFF (8.14)" in found.found
     slower = replace(tables.table5_phases.rows[-1], instructions=replace(tables.table5_phases.rows[-1].instructions, ip=150.0))
     explained = replace(tables, table5_phases=Table("5", phases.PhaseRow, (*tables.table5_phases.rows[:-1], slower)))
-    found = next(finding for finding in findings.findings(explained) if "With 64-byte frames the order" in finding.claim)
+    found = next(
+        finding for finding in find("spanos2008").findings(explained) if "With 64-byte frames the order" in finding.claim
+    )
     assert found.found.endswith("NAPI-TX-OFF executes 50 instructions more in T_IP.")
 
 
@@ -376,10 +376,12 @@ def test_schemes_of_today_are_searched_as_the_variants_are() -> None:
     session = FakeSession(testbed, quick=True)
     first = throughput.table1(throughput.search(Run(session), (64, 1518)))  # type: ignore[arg-type]
     before = len(session.results)
-    table = today.measure(Run(session), (64, 1518), first)  # type: ignore[arg-type]
-    assert [(row.frame_bytes, row.schemes) for row in table] == [(size, name) for size in (64, 1518) for name in today.SCHEMES]
+    table = throughput.today(Run(session), (64, 1518), first)  # type: ignore[arg-type]
+    assert [(row.frame_bytes, row.schemes) for row in table] == [
+        (size, name) for size in (64, 1518) for name in throughput.SCHEMES
+    ]
     for row in table:
-        limit, wire = limits[today.SCHEMES[row.schemes]], wire_rate_pps(row.frame_bytes, 100e6)
+        limit, wire = limits[throughput.SCHEMES[row.schemes]], wire_rate_pps(row.frame_bytes, 100e6)
         assert row.free_mbps == pytest.approx(limit * (row.frame_bytes + 20) * 8 / 1e6, rel=QUICK_WIDTH)
         assert row.throughput_mbps == pytest.approx(min(row.free_mbps, 100), rel=QUICK_WIDTH)
         assert row.free_ratio == pytest.approx(limit / LIMIT_PPS["ORIGINAL"], rel=2 * QUICK_WIDTH)

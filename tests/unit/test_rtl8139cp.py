@@ -16,7 +16,7 @@ from irqlab.dut.counters import Counters
 from irqlab.methods import profile
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
-from irqlab.reproduce.rtl8139cp import configurations, findings, measure, periods
+from irqlab.reproduce.rtl8139cp import configurations, measure, periods
 from irqlab.reproduce.rtl8139cp.configurations import ALONE, MEASURES, NAMES
 from irqlab.reproduce.rtl8139cp.measure import (
     PAPER_NAMES,
@@ -297,7 +297,7 @@ def test_the_first_table_has_the_rates_of_a_gigabit_nic() -> None:
 
 
 def _findings(**tables: Any) -> list[Finding]:
-    return findings.findings(Tables(**{**vars(rtl8139cp(True)), **tables}))
+    return find("rtl8139cp").findings(Tables(**{**vars(rtl8139cp(True)), **tables}))
 
 
 def _finding(words: str, **tables: Any) -> Finding:

@@ -14,13 +14,14 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
 from irqlab.methods.receiving import spec_of
+from irqlab.reproduce import find
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.salah2009 import cliffs, experiments, findings, loads, measure, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, EchoingRow, Offer, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.overload import Shares
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
@@ -286,7 +287,7 @@ def test_the_papers_rows_are_what_they_are_called() -> None:
 
 
 def _finding(words: str, agrees: bool = True, **tables: Any) -> Finding:
-    return next(f for f in findings.findings(Tables(**{**vars(salah(agrees)), **tables})) if words in f.claim)
+    return next(f for f in find("salah2009").findings(Tables(**{**vars(salah(agrees)), **tables})) if words in f.claim)
 
 
 def test_the_papers_points_are_multiples_of_its_cliff() -> None:

@@ -34,10 +34,10 @@ def loaded(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> F
 class Held:
     """Latency in µs, and the mean number of frames in the DUT; None: no frame came out."""
 
-    p50_us: float | None = None
-    p99_us: float | None = None
-    max_us: float | None = None
-    frames: float | None = None
+    latency_p50_us: float | None = None
+    latency_p99_us: float | None = None
+    latency_max_us: float | None = None
+    held_frames: float | None = None
 
     @classmethod
     def of(cls, trial: ForwardingResult) -> Held:
