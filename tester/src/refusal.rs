@@ -30,9 +30,6 @@ pub struct Refusal {
     pub kind: Kind,
 }
 
-/// Linux's number of the error (errno(3)).
-const EOPNOTSUPP: i32 = 95;
-
 impl Refusal {
     /// Something that cannot be done here.
     pub fn unsupported(text: impl Into<String>) -> Self {

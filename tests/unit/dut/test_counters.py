@@ -6,6 +6,7 @@ from __future__ import annotations
 from irqlab.dut import counters
 from irqlab.dut.counters import Counters
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.unit.fakes import port
 
 INTERRUPTS = """           CPU0       CPU1
   0:        156          1   IO-APIC   2-edge      timer
@@ -71,7 +72,7 @@ def test_interrupts_by_cause_are_known_where_the_driver_counts_them() -> None:
     of_driver = {"eth0": {"rx_interrupts": 30, "tx_interrupts": 0}, "eth1": {"rx_interrupts": 0, "tx_interrupts": 0, "x": 1}}
 
     def trial(counted: dict[str, dict[str, int]]) -> ForwardingResult:
-        ports = [{"received": 100, "refused": 0}, {"received": 20, "refused": 0}]
+        ports = [port(received=100), port(received=20)]
         return ForwardingResult(ForwardingTrial(()), [], ports, 1, 0, Counters(driver=counted), 0, [])
 
     known = trial(of_driver)

@@ -39,4 +39,4 @@ def test_every_plot_is_drawn_as_svg_and_png_that_need_no_page(tmp_path: Path) ->
     methods = {row["method"] for row in content["measured"]["results"] if row["complete"]}
     assert {one.stem for one in by_kind[".csv"]} <= methods
     rows = list(csv.DictReader((tmp_path / "drawn" / "loss.csv").open()))
-    assert {"driver", "offered_pps"} <= set(rows[0])
+    assert {"driver", "sample_offered_pps"} <= set(rows[0])
