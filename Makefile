@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 # Compiled modules are kept, so that commands, of which tests start hundreds, begin sooner.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 test-dkms container bench papers foreign mutants lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 test-dkms container bench papers foreign corpus mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -55,6 +55,9 @@ papers: setup ## measure all papers; show what moved since the run kept in docs/
 
 foreign: setup ## build our drivers for i386 and PowerPC (needs gcc-powerpc-linux-gnu; minutes)
 	$(BIN)/python -m tools.foreign_build $$($(BIN)/python -c 'from irqlab.setup import kernel_sources; print(kernel_sources.debian("6.12").path)')
+
+corpus: setup ## build drivers of the kernel in which a fix is undone, and see whether `irqlab check` finds it (CORPUS_ARGS=--budget 2m; hours)
+	$(BIN)/python -m tools.corpus --check all $(CORPUS_ARGS)
 
 mutants: setup ## mutate what computes results, in Python and Rust; fails if the tests notice fewer than 90 % (hours)
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants

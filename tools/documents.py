@@ -20,6 +20,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.present import terminal
 from irqlab.present.tables import Table
+from irqlab.profile.line_tables import object_lines
 from irqlab.versions import history_report
 from tools import pictures as drawing
 from tools.pages import RESULTS, Figures, table
@@ -94,10 +95,7 @@ def memory(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def waiting(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """Of docs/use/waiting.md: a table for each driver."""
-    by_driver: dict[str, list[dict[str, Any]]] = {}
-    for row in rows_of(contents, "application"):
-        by_driver.setdefault(row["driver"], []).append(row)
+    """Of docs/use/waiting.md: each scheme with each way to wait."""
     columns = (
         "way",
         "received at 20 / 40 / 80 kpps",
@@ -105,16 +103,15 @@ def waiting(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
         "round trip p99 at 2 / 10",
         "interrupts/s at 10 / 80",
     )
-    for driver, rows in by_driver.items():
-        lines = []
-        for row in rows:
-            ways: dict[str, dict[float, dict[str, Any]]] = {}
-            for sample in row["samples"]:
-                ways.setdefault(sample["wait"], {})[round(sample["offered_pps"] / 1e3)] = sample
-            for way, at in ways.items():
-                name = f"`{row['rx_scheme']}`, {way}" if row["rx_scheme"] else way
-                lines.append((name, *_waited(at)))
-        yield f"waiting, {driver}", table(columns, lines)
+    lines = []
+    for row in rows_of(contents, "application"):
+        ways: dict[str, dict[float, dict[str, Any]]] = {}
+        for sample in row["samples"]:
+            ways.setdefault(sample["wait"], {})[round(sample["offered_pps"] / 1e3)] = sample
+        for way, at in ways.items():
+            name = f"`{row['rx_scheme']}`, {way}" if row["rx_scheme"] else way
+            lines.append((name, *_waited(at)))
+    yield "waiting", table(columns, lines)
     yield "waiting conditions", conditions(contents[0])
 
 
@@ -168,25 +165,29 @@ def _transferred(sample: dict[str, Any]) -> str:
 RING_TEST = "TCP Tx"
 RING_DRIVER = "irqmod_rtl8139cp"
 """Whose ring is drawn over time."""
-LARGEST = 12
+LARGEST = 10
 """Objects shown of a profile with --memory."""
 
 
 def largest_objects(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """Of docs/use/cache-lines.md: the objects with most lines."""
     (row,) = rows_of(contents, "profile")
-    cells = [
-        (one["object"], f"{one['lines']:.1f}", f"{one['misses'][0]:.1f}") for one in row["summary"]["memory"]["objects"][:LARGEST]
-    ]
+    cells = [(one.object, f"{one.lines_per_frame:.1f}", f"{one.l1d_misses_per_frame:.1f}") for one in object_lines(row)[:LARGEST]]
     yield "lines", table(("object", "lines/frame", "L1D misses/frame"), cells)
 
 
 def without_functions(row: dict[str, Any]) -> None:
-    """Leaves out what a profile says of functions."""
+    """Leaves out what a profile says of functions, and adds up the fields of each object that is shown."""
     row["samples"] = []
-    memory = row["summary"]["memory"]
     row["summary"] |= {"stacks": [], "io": [], "by_owner": {}, "by_context": {}}
-    memory |= {"functions": [], "fields": [], "objects": memory["objects"][:LARGEST]}
+    memory = row["summary"]["memory"]
+    whole: dict[str, dict[str, Any]] = {one.object: {} for one in object_lines(row)[:LARGEST]}
+    for field in memory["fields"]:
+        if (one := whole.get(field["object"])) is not None:
+            sums = {name: field[name] + one.get(name, 0) for name in ("loads", "stores", "lines", "window_lines")}
+            misses = [sum(both) for both in zip(field["misses"], one.get("misses", [0] * len(field["misses"])), strict=True)]
+            one |= field | sums | {"misses": misses, "line": -1, "field": "", "users": []}
+    memory |= {"functions": [], "fields": list(whole.values())}
 
 
 def history(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:

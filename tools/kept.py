@@ -120,15 +120,25 @@ def _change(before: str, after: str) -> float:
     return abs(b - a) / (max(abs(a), abs(b)) or 1)
 
 
+ABOUT = {
+    "spanos2008": "six ways to handle the interrupts of a router's Fast Ethernet driver",
+    "salah2009": "what a receiving application gets under overload: disable-enable, NAPI, hybrid",
+    "hybrid": "the same paper's scheme improved, and what in its environment made it win",
+    "rtl8139cp": "polling from a timer in place of receive interrupts",
+    "lan78xx": "NAPI, and five other changes, in a USB driver",
+    "mogul1997": "receive livelock, and how to end it",
+}
+
+
 def claims(papers: Sequence[Kept]) -> str:
     """How many claims of each paper agree, in Markdown. What was tested once more, with costs, is not counted twice."""
     lines = []
     for kept in papers:
         once = [one["verdict"] for one in kept.findings if not one["found"].startswith(WITH_COSTS)]
         counts = [once.count(verdict) for verdict in ("agrees", "differs", "undecided")]
-        cells = (f"[{kept.paper}]({kept.paper}.md)", *map(str, (sum(counts), *counts)), ", ".join(kept.content["kernels"]))
-        lines.append(cells)
-    return table(("paper", "claims", "agree", "differ", "undecided", "measured with"), lines)
+        name = f"[{kept.paper}]({kept.paper}.md)"
+        lines.append((name, ABOUT.get(kept.paper, ""), *map(str, (sum(counts), *counts)), ", ".join(kept.content["kernels"])))
+    return table(("paper", "about", "claims", "agree", "differ", "undecided", "measured with"), lines, 2)
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,14 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 
 use clap::{Parser, Subcommand, ValueEnum};
+use irqlab_tester::control;
 use serde_json::json;
 
 use crate::engine::{Event, Receive, Shared, Threads, Transmit};
 use crate::interface::Interface;
 
 /// The version of the commands (docs/inside/protocol.md, link 1).
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 
 /// irqlab's traffic tester on two real ports. Commands come on standard input.
 #[derive(Parser)]
@@ -175,7 +176,7 @@ fn main() -> ExitCode {
     match ending {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            println!("{}", json!({ "error": why }));
+            println!("{}", control::answer::<()>(&Err(why.into())));
             ExitCode::from(2)
         }
     }

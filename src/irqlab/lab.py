@@ -169,7 +169,7 @@ class Lab:
         outcome = measure(sides, [offered], self._jobs, method, "compare", throughput.METHOD.name, [ensemble] * 2)
         if outcome.error is not None:
             raise outcome.error
-        before, after = verdict.measured(outcome.document())
+        before, after = verdict.measured(outcome.document)
         return verdict.lines(before, after, fail_above)
 
     def _workload(self, given: Mapping[str, Any]) -> Workload:

@@ -7,6 +7,7 @@ use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
+use crate::refusal::Refusal;
 
 /// What became of a frame that was delivered to the device under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,37 +168,43 @@ pub trait Backend {
     /// Delivers a frame (without FCS) to the NIC behind `port`, now.
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
     /// Profiles every measured window from now on.
-    fn profile(&mut self, _addresses: &Addresses) -> Result<(), String> {
-        Err("there is no profiler here".into())
+    fn profile(&mut self, _addresses: &Addresses) -> Result<(), Refusal> {
+        Err(Refusal::unsupported("there is no profiler here"))
     }
     /// Profiles the lines of memory, too; `keep`: memory, by virtual address and bytes, to be copied when the window closes.
-    fn profile_lines(&mut self, _keep: &[(u64, u64)]) -> Result<(), String> {
-        Err("there is no profiler here".into())
+    fn profile_lines(&mut self, _keep: &[(u64, u64)]) -> Result<(), Refusal> {
+        Err(Refusal::unsupported("there is no profiler here"))
     }
     /// Memory of the device under test, by virtual address and bytes, in base64. Copied memory is that of the window's end.
-    fn read_memory(&self, _ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
-        Err("there is no memory here".into())
+    fn read_memory(&self, _ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, Refusal> {
+        Err(Refusal::unsupported("there is no memory here"))
     }
     /// The profile of the last window.
-    fn profile_result(&self) -> Result<Profile, String> {
-        Err("there is no profiler here".into())
+    fn profile_result(&self) -> Result<Profile, Refusal> {
+        Err(Refusal::unsupported("there is no profiler here"))
     }
     /// Unplugs the NIC behind `port`, or plugs it in.
-    fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), String> {
-        Err("these NICs cannot be unplugged".into())
+    fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), Refusal> {
+        Err(Refusal::unsupported("these NICs cannot be unplugged"))
     }
     /// Sets whether the link partner of the NIC behind `port` offers pause frames, when they negotiate next.
-    fn set_partner(&mut self, _port: usize, _pauses: bool) -> Result<(), String> {
-        Err("the link partner of these NICs offers no pause frames".into())
+    fn set_partner(&mut self, _port: usize, _pauses: bool) -> Result<(), Refusal> {
+        Err(Refusal::unsupported(
+            "the link partner of these NICs offers no pause frames",
+        ))
     }
     /// Injects faults into the answers of the NIC behind `port`; None: ends that. Returns what was damaged since the last call.
-    fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
-        Err("no faults can be injected into these NICs".into())
+    fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, Refusal> {
+        Err(Refusal::unsupported(
+            "no faults can be injected into these NICs",
+        ))
     }
     /// From now on, records how many transmit descriptors the NICs hold, or stops that. Returns what was recorded, by port: pairs of a time
     /// in ns and the number from then on.
-    fn rings(&mut self, _record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
-        Err("the transmit rings of these NICs are not seen".into())
+    fn rings(&mut self, _record: bool) -> Result<Vec<Vec<[u64; 2]>>, Refusal> {
+        Err(Refusal::unsupported(
+            "the transmit rings of these NICs are not seen",
+        ))
     }
     /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
@@ -208,11 +215,11 @@ pub trait Backend {
         0
     }
     /// Records from now on when these functions are entered, given by their addresses; none: ends that.
-    fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
+    fn probe(&mut self, functions: &[u64]) -> Result<(), Refusal> {
         if functions.is_empty() {
             return Ok(());
         }
-        Err("there are no probes here".into())
+        Err(Refusal::unsupported("there are no probes here"))
     }
     /// The entries since the last [`Backend::probe`].
     fn entries(&mut self) -> Vec<Entry> {
@@ -221,18 +228,18 @@ pub trait Backend {
     /// A call of a probed function returns at once with a value, after so many further calls.
     fn fail(&mut self, _function: usize, _after: u64, _value: u64) {}
     /// Processors give way to the next one there, in the next window. Without code: nowhere.
-    fn preempt(&mut self, switches: &Switches) -> Result<(), String> {
+    fn preempt(&mut self, switches: &Switches) -> Result<(), Refusal> {
         if switches.ranges.is_empty() {
             return Ok(());
         }
-        Err("there are no processors here".into())
+        Err(Refusal::unsupported("there are no processors here"))
     }
     /// In the next window something happens before chosen instructions. Without code: nothing does.
-    fn cue(&mut self, cues: &Cues) -> Result<(), String> {
+    fn cue(&mut self, cues: &Cues) -> Result<(), Refusal> {
         if cues.ranges.is_empty() {
             return Ok(());
         }
-        Err("there are no instructions here".into())
+        Err(Refusal::unsupported("there are no instructions here"))
     }
     /// What came of the cues, by round, and the paths of rounds without one.
     fn cued(&self) -> (Vec<Cued>, Vec<Path>) {
@@ -247,18 +254,22 @@ pub trait Backend {
         Vec::new()
     }
     /// Interrupts of the NICs are raised so many ns late from now on.
-    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
+    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), Refusal> {
         if by_ns == 0 {
             return Ok(());
         }
-        Err("interrupts of these NICs cannot be delayed".into())
+        Err(Refusal::unsupported(
+            "interrupts of these NICs cannot be delayed",
+        ))
     }
     /// Writes to registers of the NICs arrive so many ns late from now on.
-    fn delay_writes(&mut self, by_ns: u64) -> Result<(), String> {
+    fn delay_writes(&mut self, by_ns: u64) -> Result<(), Refusal> {
         if by_ns == 0 {
             return Ok(());
         }
-        Err("writes to registers of these NICs cannot be delayed".into())
+        Err(Refusal::unsupported(
+            "writes to registers of these NICs cannot be delayed",
+        ))
     }
     /// Raises the interrupt of the NIC behind `port` for a moment.
     fn interrupt(&mut self, _port: usize) {}

@@ -12,6 +12,7 @@ use crate::faults::Kind;
 use crate::host::plan::AppPlan;
 use crate::mac::Mac;
 use crate::profile::map::Addresses;
+use crate::refusal::Refusal;
 use crate::traffic::plan::TrialPlan;
 
 /// A command. Its name in JSON is its `op`.
@@ -71,6 +72,18 @@ pub enum Command {
     },
     /// The result of the trial that ended last.
     Result {},
+    /// Arms a trial, has the agent sleep until it has ended, and answers with its result.
+    Trial {
+        /// The trial.
+        trial: Box<TrialPlan>,
+        /// How much longer than asked for the agent may sleep, in ns.
+        patience_ns: u64,
+    },
+    /// The same with the trial that was armed.
+    Finish {
+        /// As above.
+        patience_ns: u64,
+    },
     /// Profiles every measured window from now on.
     Profile {
         /// The DUT's functions.
@@ -181,7 +194,7 @@ struct Head<'a> {
 }
 
 /// Reads a command, or says what is wrong with the line.
-pub fn parse(line: &str) -> Result<Command, String> {
+pub fn parse(line: &str) -> Result<Command, Refusal> {
     let head: Head =
         serde_json::from_str(line).map_err(|error| format!("not a command: {error}"))?;
     let mut command = serde_json::from_str(line).map_err(|error| {
@@ -203,19 +216,28 @@ pub fn parse(line: &str) -> Result<Command, String> {
 }
 
 /// The answer line (without newline).
-pub fn answer<T: Serialize>(value: &Result<T, String>) -> String {
+pub fn answer<T: Serialize>(value: &Result<T, Refusal>) -> String {
     #[derive(Serialize)]
-    #[serde(rename_all = "snake_case")]
-    enum Line<'a, T> {
-        Ok(&'a T),
-        Error(&'a str),
+    struct Success<'a, T> {
+        ok: &'a T,
     }
     let line = match value {
-        Ok(value) => Line::Ok(value),
-        Err(text) => Line::Error(text),
+        Ok(value) => serde_json::to_string(&Success { ok: value }),
+        Err(refusal) => serde_json::to_string(refusal),
     };
-    serde_json::to_string(&line)
-        .unwrap_or_else(|error| format!("{{\"error\":\"no answer: {error:?}\"}}"))
+    line.unwrap_or_else(|error| {
+        format!("{{\"error\":\"no answer: {error:?}\",\"kind\":\"refused\"}}")
+    })
+}
+
+/// The agent's error, if its answer is one.
+pub fn refusal_of_agent(line: &str) -> Option<Refusal> {
+    #[derive(Deserialize)]
+    struct Failure {
+        error: String,
+    }
+    let failure: Failure = serde_json::from_str(line).ok()?;
+    Some(Refusal::of_agent(failure.error))
 }
 
 #[cfg(test)]
@@ -235,6 +257,24 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_a_value_or_an_error_with_its_kind() {
+        assert_eq!(answer(&Ok([1, 2])), r#"{"ok":[1,2]}"#);
+        let refused = answer::<()>(&Err("no".into()));
+        assert_eq!(refused, r#"{"error":"no","kind":"refused"}"#);
+        let unsupported = answer::<()>(&Err(Refusal::unsupported("no")));
+        assert_eq!(unsupported, r#"{"error":"no","kind":"unsupported"}"#);
+    }
+
+    #[test]
+    fn the_agents_errors_are_told_from_its_other_answers() {
+        let value = r#"{"ok": {"files":{"/a":"{\"error\":1}"}}}"#;
+        assert_eq!(refusal_of_agent(value), None);
+        let refusal = refusal_of_agent(r#"{"error":"no (os error 95)"}"#);
+        assert_eq!(refusal, Some(Refusal::unsupported("no (os error 95)")));
+        assert_eq!(refusal_of_agent(r#"{"error":"no"}"#), Some("no".into()));
+    }
+
+    #[test]
     fn an_unknown_field_is_refused_in_every_command() {
         for line in [
             r#"{"op":"clock","x":1}"#,
@@ -246,7 +286,7 @@ mod tests {
             let why = parse(line)
                 .map(|command| format!("{command:?}"))
                 .unwrap_err();
-            assert!(why.contains("unknown field"), "{line}: {why}");
+            assert!(why.text.contains("unknown field"), "{line}: {why}");
         }
     }
 }

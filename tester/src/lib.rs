@@ -4,6 +4,8 @@
 //! [`tester::Tester`] needs no QEMU but a [`backend::Backend`]: in the plugin that is QEMU's clock and NICs, in the tests a [`loopback`].
 //! docs/inside/protocol.md specifies the link to the lab.
 
+#![forbid(unsafe_code)]
+
 pub mod backend;
 pub mod control;
 pub mod faults;
@@ -18,7 +20,7 @@ pub mod offload;
 pub mod pause;
 pub mod pci;
 pub mod profile;
-pub mod qemu;
+pub mod refusal;
 pub mod rng;
 pub mod rtl8139;
 pub mod tester;

@@ -31,6 +31,11 @@ pub enum Answer {
         /// How long it may take, in ns.
         limit_ns: u64,
     },
+    /// Have the agent sleep until the trial has ended, then send the lab its [result](Tester::result).
+    Finish {
+        /// How much longer than asked for the agent may sleep, in ns.
+        patience_ns: u64,
+    },
     /// Pause QEMU.
     StopAt {
         /// So many ns from now.

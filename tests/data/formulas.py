@@ -17,7 +17,7 @@ from irqlab.results.document import MethodResult
 from irqlab.results.records import SCHEMA
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.sample_documents import COMMAND, dut
-from tests.unit.fakes import FakeBench
+from tests.unit.fakes import FakeBench, changed, live, memory
 
 LINE_RATE_BPS = 100_000_000
 SLOW_FRAMES = 5
@@ -60,17 +60,20 @@ class Formula(FakeBench):
 
     def _forwarded(self, spec: ForwardingTrial) -> ForwardingResult:
         found = super().forwarded(spec)
+        streams = []
         for stream in found.streams:
-            offered = spec.loads[stream["load"]].rate_pps
-            ns = 20_000 + round(offered) + 700 * stream["from"]
-            stream["latency"] = {
-                "count": round(SLOW_FRAMES * offered / 1e3) if stream["received"] else 0, "min_ns": ns, "mean_ns": ns + 1500.5,
+            offered = spec.loads[stream.load].rate_pps
+            ns = 20_000 + round(offered) + 700 * stream.from_
+            latency = {
+                "count": round(SLOW_FRAMES * offered / 1e3) if stream.received else 0, "min_ns": ns, "mean_ns": ns + 1500.5,
                 "p50_ns": ns + 1000, "p90_ns": 2 * ns, "p99_ns": 3 * ns, "p999_ns": 5 * ns, "max_ns": 9 * ns, "histogram": None,
             }  # fmt: skip
-            stream["ipdv"] = {"count": stream["received"], "mean_abs_ns": ns / 8, "max_abs_ns": ns}
+            ipdv = {"count": stream.received, "mean_abs_ns": ns / 8, "max_abs_ns": ns}
+            streams.append(changed(stream, latency=latency, ipdv=ipdv))
         sent, lost, out = found.total("sent"), found.total("lost"), found.total("received_in_window")
         return replace(
             found,
+            streams=streams,
             instructions=4000 * out + 300 * sent,
             idle_ns=None if self.live else round(spec.duration_ns * out / (out + 2 * sent + 1)),
             counters=Counters(
@@ -80,10 +83,8 @@ class Formula(FakeBench):
                 backlog_drops=lost // 7,
                 driver={"eth0": {"rx_interrupts": sent // 3, "tx_interrupts": sent // 4}} if self.rx else {},
             ),
-            memory={"caches": [{"name": name, "misses": n * out} for n, name in ((30, "L1I"), (20, "L1D"), (3, "L2"))]}
-            if self.rx
-            else None,
-            live={"unreached": "too slow" if max(load.rate_pps for load in spec.loads) > self.reaches else ""}
+            memory=memory(L1I=30 * out, L1D=20 * out, L2=3 * out) if self.rx else None,
+            live=live(unreached="too slow" if max(load.rate_pps for load in spec.loads) > self.reaches else "")
             if self.live
             else None,
         )

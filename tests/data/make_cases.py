@@ -28,7 +28,7 @@ from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
 from tests.data.formulas import Formula, falling, plateau, rows_of
 from tests.data.make_views import report_lines, table_lines, text_of
 from tests.unit.fakes import LATENCY, stand_on
-from tests.unit.test_application import formula
+from tests.unit.methods.test_application import formula
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"

@@ -29,6 +29,7 @@ from irqlab.results import document as results
 from irqlab.results.document import MethodResult
 from irqlab.trials import iperf, rrul
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.record import Port, Stream
 from tests.data.sample_documents import MIPS, WIRE_BPS, document, dut
 
 KEPT = Path(__file__).with_name("sample_patched.json")
@@ -159,13 +160,13 @@ def interrupts_per_frame(made: Made, load: float, forwarded: float, offered: flo
 def trial(made: Made, spec: ForwardingTrial, loss: bool) -> ForwardingResult:
     """A made-up trial."""
     seconds = spec.duration_ns / 1e9
-    streams: list[dict[str, Any]] = []
+    streams: list[Stream] = []
     for number, load in enumerate(spec.loads):
         for source in (0, 1) if spec.bidirectional else (0,):
             sent = round(load.rate_pps * seconds)
             lost = sent // 50 if loss else 0
             streams.append(
-                {
+                msgspec.convert({
                     "from": source, "to": 1 - source, "load": number, "intended": sent, "sent": sent, "refused": lost,
                     "received": sent - lost, "lost": lost, "reordered": 0, "duplicated": 0, "corrupted": 0, "late": 0,
                     "received_in_window": sent - lost, "last_received_after_ns": 18_000,
@@ -173,14 +174,14 @@ def trial(made: Made, spec: ForwardingTrial, loss: bool) -> ForwardingResult:
                     "last_lost_sent_ns": spec.duration_ns - 1 if loss else None,
                     "latency": latency(20_000, 1.0, False), "ipdv": {"count": sent, "mean_abs_ns": 310.5, "max_abs_ns": 90_000},
                     "series": None,
-                }
+                }, Stream)
             )  # fmt: skip
-    total = sum(s["sent"] for s in streams)
-    lost = sum(s["lost"] for s in streams)
+    total = sum(s.sent for s in streams)
+    lost = sum(s.lost for s in streams)
     return ForwardingResult(
         spec=spec,
         streams=streams,
-        ports=[{"sent": total, "refused": lost, "received": total - lost, "stray": 0, "host": 2, "corrupted": 0}] * 2,
+        ports=[Port(sent=total, refused=lost, received=total - lost, stray=0, host=2, corrupted=0)] * 2,
         instructions=made.instructions * (total - lost),
         idle_ns=0 if loss else spec.duration_ns // 100,
         counters=Counters(

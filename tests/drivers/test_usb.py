@@ -51,7 +51,7 @@ def usb(overload: Overload) -> Testbed:
 def test_forwards_twice_as_much_as_the_in_tree_driver(usb: Testbed) -> None:
     with usb.open() as dut:
         result = ForwardingTrial(loads=(Load(rate_pps=85_000.0, size=64),)).measure(dut, usb.conditions)
-    assert result.streams[0]["lost"] == 0
+    assert result.streams[0].lost == 0
     assert result.instructions_per_frame is not None
     assert result.instructions_per_frame < 3_000
 

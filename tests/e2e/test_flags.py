@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU 7's CMPXCHG16B corrupts RFLAGS, which occasionally crashed DUTs (tester/src/qemu/workarounds/cmpxchg_flags.rs)."""
+"""QEMU 7's CMPXCHG16B corrupts RFLAGS, which occasionally crashed DUTs (plugin/src/workarounds/cmpxchg_flags.rs)."""
 
 from __future__ import annotations
 

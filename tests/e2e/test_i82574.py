@@ -54,7 +54,7 @@ def test_a_snapshot_under_load_continues_identically(lab: Lab, tmp_path: Path) -
         save(machine, tmp_path / "again")
     with start(lab.testbed.machine, tmp_path / "again") as machine:
         dut = Dut(machine)
-        result = lab.trial(20_000).spec.measure(dut, lab.testbed.conditions, fresh=False)
+        result = lab.trial(20_000).spec.measure_again(dut, lab.testbed.conditions)
     assert result.total("lost") == 0
 
 

@@ -29,8 +29,8 @@ def test_the_in_tree_driver_forwards_and_repeats(lab: Lab) -> None:
 
 
 def test_a_frame_waits_for_the_bulk_in_delay(lab: Lab) -> None:
-    latency = lab.trial(1_000).streams[0]["latency"]
-    assert 136_533 < latency["min_ns"] < 300_000
+    latency = lab.trial(1_000).streams[0].latency
+    assert 136_533 < latency.min_ns < 300_000
 
 
 def test_large_frames_are_held_up_by_the_bus_and_overflow_the_fifo(lab: Lab) -> None:
@@ -50,7 +50,7 @@ def test_a_snapshot_during_transfers_continues_identically(lab: Lab, tmp_path: P
         save(machine, tmp_path / "again")
     with start(lab.testbed.machine, tmp_path / "again") as machine:
         dut = Dut(machine)
-        result = lab.trial(20_000).spec.measure(dut, lab.testbed.conditions, fresh=False)
+        result = lab.trial(20_000).spec.measure_again(dut, lab.testbed.conditions)
     assert result.total("lost") == 0
     assert not any("lan78xx" in line for line in result.kernel_log)
 

@@ -42,7 +42,7 @@ def test_interrupt_per_packet_ends_in_receive_livelock(variant: str) -> None:
     lab = Lab("irqmod_i8255x", variant=variant)
     most = lab.trial(50_000).forwarded_pps
     assert most > 49_000
-    # QEMU's I/O APIC would let the DUT breathe every 90 ms (tester/src/qemu/workarounds/ioapic_throttle.rs).
+    # QEMU's I/O APIC would let the DUT breathe every 90 ms (plugin/src/workarounds/ioapic_throttle.rs).
     assert lab.trial(240_000, above_line_rate=True).forwarded_pps < 0.02 * most
 
 

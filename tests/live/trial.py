@@ -30,8 +30,8 @@ def main(ports: list[str], wanted: dict[str, Any]) -> None:
                 warmup_ns=10_000_000,
                 drain_ns=100_000_000,
             )
-            found = trial.measure(testbed.dut, testbed.conditions, fresh=False)
-            print(json.dumps({"streams": found.streams, "live": found.live, "ports": found.ports}), flush=True)
+            found = trial.measure_again(testbed.dut, testbed.conditions)
+            print(json.dumps(found.to_json()), flush=True)
 
 
 if __name__ == "__main__":

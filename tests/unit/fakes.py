@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
+
+import msgspec
 
 from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.counters import Counters
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.record import CacheCounts, LiveThread, LiveTrial, MemoryCounts, Port, Stalls, Stream
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
 from tests.data.sample_documents import dut
@@ -29,6 +32,41 @@ LATENCY = {
     "max_ns": 1,
     "histogram": None,
 }
+
+
+COUNTED = dict.fromkeys(
+    ("to", "load", "intended", "sent", "refused", "received", "lost", "reordered", "duplicated", "corrupted", "late",
+     "received_in_window", "last_received_after_ns"), 0,
+)  # fmt: skip
+
+
+def stream(told: Mapping[str, Any]) -> Stream:
+    """A stream in which nothing was counted but what is told, by the names in JSON."""
+    nothing = {"from": 0, **COUNTED, "first_lost_sent_ns": None, "last_lost_sent_ns": None, "latency": LATENCY, "series": None}
+    return msgspec.convert({**nothing, "ipdv": {"count": 0, "mean_abs_ns": 0.0, "max_abs_ns": 0}, **told}, Stream)
+
+
+def changed(found: Stream, **told: Any) -> Stream:
+    """A stream with other counts."""
+    return stream({**msgspec.to_builtins(found), **told})
+
+
+def port(**told: int) -> Port:
+    """A port at which nothing was counted but what is told."""
+    return Port(**{**dict.fromkeys(Port.__struct_fields__, 0), **told})
+
+
+def memory(**fills: int) -> MemoryCounts:
+    """A memory model in which nothing was counted but line fills, by cache."""
+    caches = [CacheCounts(name, 0, count) for name, count in fills.items()]
+    return MemoryCounts(0, Stalls(*[0] * len(Stalls.__struct_fields__)), caches)
+
+
+def live(**told: Any) -> LiveTrial:
+    """What a tester says of itself that had no trouble, but for what is told."""
+    thread = LiveThread(*[0] * len(LiveThread.__struct_fields__))
+    nothing = {"unreached": "", "doubts": [], "stalls": [], "time_stamps": ["kernel"], "sending": thread, "receiving": thread}
+    return LiveTrial(**{**dict.fromkeys(LiveTrial.__struct_fields__, 0), **nothing, **told})
 
 
 @dataclass
@@ -89,7 +127,7 @@ class FakeBench:
 
     def forwarded(self, spec: Any) -> ForwardingResult:
         seconds = spec.duration_ns / 1e9
-        streams = []
+        streams: list[Stream] = []
         for number, load in enumerate(spec.loads):
             for source in range(2 if spec.bidirectional else 1):
                 if load.count is not None:
@@ -100,21 +138,20 @@ class FakeBench:
                     received = min(sent, round(self.forwards(load.rate_pps) * (end - begin)))
                 lost = sent - received
                 streams.append(
-                    {
+                    stream({
                         "load": number, "from": source, "to": 1 - source, "sent": sent, "received": received, "lost": lost,
                         "received_in_window": received - received // 200, "late": int(self.late(load.rate_pps)),
                         "first_lost_sent_ns": load.begin_ns + 4_000 if lost else None,
-                        "last_lost_sent_ns": load.begin_ns + 5_000 if lost else None, "latency": LATENCY,
+                        "last_lost_sent_ns": load.begin_ns + 5_000 if lost else None,
                         "series": [[sent // 20, received // 20]] * 20 if spec.bucket_ns else [],
-                        "ipdv": {"count": 0, "mean_abs_ns": 0.0, "max_abs_ns": 0},
-                    }
+                    })
                 )  # fmt: skip
-        in_window = sum(s["received_in_window"] for s in streams)
-        out = sum(s["received"] for s in streams) + round(1000 * spec.warmup_ns / 1e9)
+        in_window = sum(s.received_in_window for s in streams)
+        out = sum(s.received for s in streams) + round(1000 * spec.warmup_ns / 1e9)
         return ForwardingResult(
             spec=spec,
             streams=streams,
-            ports=[{"refused": sum(s["lost"] for s in streams), "received": out}],
+            ports=[port(refused=sum(s.lost for s in streams), received=out)],
             instructions=in_window * 4000,
             idle_ns=0,
             counters=Counters(interrupts={"eth0": out}),

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes tests/data/plans/PAPER.txt: every job of a reproduction, and the tables of its quick look with made-up answers, as text.
+"""Every job of a reproduction, and the tables of its quick look with made-up answers, as text; and tests/data/plans.txt.
 
-`python -m tests.unit.paper_plans` writes the files anew; read the difference before you commit it.
+That file has a line for each part of a text, a set of jobs or a table: how many lines it has, and their hash.
+
+    python -m tests.unit.paper_plans              # writes the file anew
+    python -m tests.unit.paper_plans DIRECTORY    # writes the texts, to compare them with another commit's
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -40,11 +44,11 @@ from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.make_views import text_of
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import FakeBench
+from tests.unit.fakes import LATENCY, FakeBench, changed
 
 DATA = Path(__file__).parents[1] / "data"
 
-PLANS = DATA / "plans"
+PLANS = DATA / "plans.txt"
 
 
 def some(least: float, most: float, *of: Any) -> float:
@@ -58,13 +62,13 @@ def forwarded(*of: Any, slowest: float = 1000.0) -> ForwardingResult:
     made = FakeBench(lambda pps: min(pps, most)).run(ForwardingTrial((Load(most * 1.1),), duration_ns=100_000_000))  # type: ignore[arg-type]
     (stream,) = made.streams
     latency = {
-        **stream["latency"],
+        **LATENCY,
         "mean_ns": some(1e5, 2e6, *of),
         "p50_ns": 1500,
         "p99_ns": round(some(2e3, 3e3, *of)),
         "max_ns": 3500,
     }
-    return replace(made, streams=[{**stream, "latency": latency}], idle_ns=round(some(0, 1e8, *of)))
+    return replace(made, streams=[changed(stream, latency=latency)], idle_ns=round(some(0, 1e8, *of)))
 
 
 def found(*of: Any) -> MethodResult:
@@ -110,10 +114,10 @@ def of_lan78xx(what: str, key: Any) -> Any:
 
 
 class Salah:
-    """Runs application trials by a formula (tests/unit/test_salah2009.py)."""
+    """Runs application trials by a formula (tests/unit/reproduce/salah2009/test_salah2009.py)."""
 
     def __init__(self, driver: str | None) -> None:
-        from tests.unit.test_salah2009 import bench
+        from tests.unit.reproduce.salah2009.test_salah2009 import bench
 
         self.of = bench(driver, None) if driver else bench()
 
@@ -133,7 +137,7 @@ class Charged(FakeBench):
         return replace(
             made,
             cost_events=counted,
-            counters=replace(made.counters, driver={"eth0": {"rx_interrupts": made.streams[0]["sent"]}}),
+            counters=replace(made.counters, driver={"eth0": {"rx_interrupts": made.streams[0].sent}}),
         )
 
 
@@ -143,14 +147,14 @@ def spanos_testbed(schemes: Any, **changes: Any) -> Charged:
 
 
 def profiled(runner: Any, workload: Any, rate_pps: float) -> MethodResult:
-    from tests.unit.test_reproduce import _profiled
+    from tests.unit.reproduce.spanos2008.test_spanos2008 import _profiled
 
     return replace(_profiled(round(rate_pps)), frame_bytes=workload.size)
 
 
 def of_hardware(runner: Any, row: Any, load: float, cliff_pps: float, workload: Any) -> Any:
     """In place of irqlab.reproduce.salah2009.overload.profile."""
-    from tests.unit.test_salah2009 import measured
+    from tests.unit.reproduce.salah2009.test_salah2009 import measured
 
     shares = [some(0, 0.5, load, row.name, n) for n in range(4)]
     return measured(spec_of(workload, load * cliff_pps, row.tuning)), Shares(*shares)
@@ -213,7 +217,7 @@ def lan78xx_plan(quick: bool) -> str:
 
 def salah2009_plan(quick: bool) -> str:
     """Salah & Qahtan's."""
-    from tests.unit.test_salah2009 import _Dut
+    from tests.unit.reproduce.salah2009.test_salah2009 import _Dut
 
     config = SimpleNamespace(nic=None, dut=_Dut())
     inside = Internal(12_500.0, 7000.0, 40_000.0, 500.0, 1.0)
@@ -240,7 +244,7 @@ def spanos2008_plan(quick: bool) -> str:
 
 def mogul1997_plan(quick: bool) -> str:
     """Mogul & Ramakrishnan's."""
-    from tests.unit.test_mogul1997 import session
+    from tests.unit.reproduce.mogul1997.test_mogul1997 import session
 
     return plan(mogul1997.measure, session(quick))
 
@@ -257,18 +261,43 @@ NAMES = tuple((paper, quick) for paper in PAPERS for quick in ((True,) if paper 
 """A paper, and whether it is the quick look."""
 
 
-def path_of(paper: str, quick: bool) -> Path:
-    """Where a plan is recorded."""
-    return PLANS / f"{paper}{'-quick' if quick else ''}.txt"
+def name_of(paper: str, quick: bool) -> str:
+    """What a plan is called."""
+    return f"{paper}-quick" if quick else paper
 
 
-def main() -> int:
-    """Writes the files."""
-    PLANS.mkdir(exist_ok=True)
+def parts(text: str) -> dict[str, list[str]]:
+    """The lines of a plan, by the set of jobs or the table that they are of."""
+    found: dict[str, list[str]] = {}
+    part = ""
+    for line in text.splitlines():
+        if line.startswith("table "):
+            part = line.partition(":")[0]
+        elif not line.startswith("  "):
+            part = line.partition(" | ")[0]
+        found.setdefault(part, []).append(line)
+    return found
+
+
+def recorded(paper: str, quick: bool) -> list[str]:
+    """The lines of the file that are of a plan."""
+    return [
+        f"{name_of(paper, quick)}, {part}: {len(lines)} lines, {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]}"
+        for part, lines in parts(PAPERS[paper](quick)).items()
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit code."""
+    if not arguments:
+        PLANS.write_text("".join(f"{line}\n" for paper, quick in NAMES for line in recorded(paper, quick)))
+        return 0
+    home = Path(arguments[0])
+    home.mkdir(parents=True, exist_ok=True)
     for paper, quick in NAMES:
-        path_of(paper, quick).write_text(PAPERS[paper](quick))
+        (home / f"{name_of(paper, quick)}.txt").write_text(PAPERS[paper](quick))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

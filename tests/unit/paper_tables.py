@@ -12,8 +12,8 @@ from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce import reference
 from irqlab.reproduce.hybrid import conditions as hybrid_conditions
+from irqlab.reproduce.hybrid import measure as of_hybrid
 from irqlab.reproduce.hybrid import schemes as hybrids
-from irqlab.reproduce.hybrid import tables as of_hybrid
 from irqlab.reproduce.lan78xx import measure as lan
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS, UDP_TX
 from irqlab.reproduce.lan78xx.findings import MODERATIONS
@@ -29,21 +29,20 @@ from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
 from irqlab.reproduce.salah2009.comparisons import SIX
 from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables as SalahTables
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
 from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
-from irqlab.reproduce.salah2009.tables import Tables as SalahTables
 from irqlab.reproduce.spanos2008 import causes as spanos_causes
 from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
+from irqlab.reproduce.spanos2008.measure import RunTables
+from irqlab.reproduce.spanos2008.measure import Tables as SpanosTables
 from irqlab.reproduce.spanos2008.phases import FORMULAS, PhaseRow, Phases
-from irqlab.reproduce.spanos2008.tables import RunTables
-from irqlab.reproduce.spanos2008.tables import Tables as SpanosTables
-from irqlab.reproduce.spanos2008.throughput import ThroughputRow
-from irqlab.reproduce.spanos2008.today import SCHEMES, TodayRow
+from irqlab.reproduce.spanos2008.throughput import SCHEMES, ThroughputRow, TodayRow
 from irqlab.reproduce.table import Table
 
 # spanos2008

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use irqlab_tester::backend::Backend;
+use irqlab_tester::control;
 use irqlab_tester::mac::Mac;
 use irqlab_tester::tester::Answer;
 use irqlab_tester::traffic::latency::Latency;
@@ -166,11 +167,9 @@ impl Transmit {
     }
 
     fn say(&mut self, value: &Result<Value, String>) {
-        let line = match value {
-            Ok(value) => json!({"ok": value}),
-            Err(why) => json!({"error": why}),
-        };
-        (self.answer)(&line.to_string());
+        (self.answer)(&control::answer(
+            &value.as_ref().map_err(|why| why.as_str().into()),
+        ));
     }
 
     /// Executes a command; false: it was the last.
@@ -181,16 +180,15 @@ impl Transmit {
                 self.say(&Ok(json!({})));
                 return false;
             }
-            Some("wait") => {
+            Some("finish") => {
                 self.awaited = true;
                 if self.trial_end_ns.is_none() {
                     self.tell_end();
                 }
                 return true;
             }
-            Some("live") => Ok(self.report.clone()),
             Some("resolve") => self.resolve(&command),
-            Some("start") => {
+            Some("start" | "trial") => {
                 self.start(line);
                 return true;
             }
@@ -247,13 +245,20 @@ impl Transmit {
             self.shared.note_deadline(&tester);
             answer
         };
-        let Answer::Reply(text) = &answer else { return };
-        let armed: Value = serde_json::from_str(text).unwrap_or_default();
-        self.trial_end_ns = armed["ok"]["end_ns"].as_u64();
-        if self.trial_end_ns.is_none() {
+        self.awaited = matches!(answer, Answer::Finish { .. });
+        let armed = match &answer {
+            Answer::Reply(text) => {
+                serde_json::from_str(text).is_ok_and(|reply: Value| reply.get("ok").is_some())
+            }
+            _ => self.awaited,
+        };
+        self.trial_end_ns = armed.then(|| self.shared.tester().trial_end_ns());
+        if !armed {
             self.rest();
         }
-        self.pass_on(answer);
+        if !self.awaited {
+            self.pass_on(answer);
+        }
     }
 
     /// The receiving thread sleeps again.
@@ -294,8 +299,18 @@ impl Transmit {
 
     fn tell_end(&mut self) {
         self.awaited = false;
-        let ending = self.outlet.fault.clone().map_or(Ok(json!({})), Err);
-        self.say(&ending);
+        let ending = self.outlet.fault.clone().map_or(Ok(()), Err);
+        let result = ending.and_then(|()| self.result());
+        self.say(&result);
+    }
+
+    /// The trial's result, with what the tester says about itself.
+    fn result(&mut self) -> Result<Value, String> {
+        let result = self.shared.tester().result(&mut self.outlet);
+        let result = result.map_err(|refusal| refusal.text)?;
+        let mut result = serde_json::to_value(result).map_err(|error| error.to_string())?;
+        result["live"] = self.report.clone();
+        Ok(result)
     }
 
     /// Asks for the Ethernet address of `to`.

@@ -101,13 +101,13 @@ def command(
     if outcome.error is not None or b is None:
         save(outcome, json_file, report_file)
     elif json_file is not None and outcome.environment:
-        document.write(json_file, outcome.document())
+        document.write(json_file, outcome.document)
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))
     if b is None:
-        show_document(outcome.document(), "metrics")
+        show_document(outcome.document, "metrics")
         return
-    judge(outcome.document(), chosen, threshold, judged, top, report_file)
+    judge(outcome.document, chosen, threshold, judged, top, report_file)
 
 
 def judge(

@@ -256,7 +256,7 @@ def _add(method: Method) -> None:
         with open_testbed(common) as testbed:
             outcome = measured(common, [testbed], lambda runner, workload: run_method(runner, workload, options), method.name)
         files.save(outcome)
-        rows = catalogue.rows([outcome.document()])
+        rows = catalogue.rows([outcome.document])
         show(method.printed(rows, options))
         tell(outcome)
         show_answers(rows)
@@ -274,17 +274,17 @@ def _arrivals(text: str) -> Arrivals:
 def tell(outcome: Outcome) -> None:
     """Says what the host did to the tester during the measurement."""
     trials = [trial for result in outcome.results for trial in result.trials if trial.live is not None]
-    stalled = [trial for trial in trials if trial.live and trial.live["stalls"]]
+    stalled = [trial for trial in trials if trial.live and trial.live.stalls]
     if not trials:
         return
-    worst = max(int(trial.live["lateness_p99_ns"]) for trial in trials if trial.live)
-    stamps = sorted({stamp for trial in trials if trial.live for stamp in trial.live["time_stamps"]})
+    worst = max(trial.live.lateness_p99_ns for trial in trials if trial.live)
+    stamps = sorted({stamp for trial in trials if trial.live for stamp in trial.live.time_stamps})
     print(
         f"{len(trials)} trials; the host stopped the tester in {len(stalled)} of them; pacing error p99 at most "
         f"{worst / 1e3:.1f} µs; times of arrival: {', '.join(stamps)}"
     )
     if stalled and stalled[-1].live:
-        print(f"  the last of these: {'; '.join(stalled[-1].live['stalls'])}")
+        print(f"  the last of these: {'; '.join(stalled[-1].live.stalls)}")
 
 
 for _name in METHODS:
@@ -329,9 +329,7 @@ def calibrate(
         drivers = tuple(str(port["driver"]) for port in testbed.ports.interfaces)
     for name in ("throughput", "latency"):
         method = catalogue.methods()[name]
-        show(
-            method.printed([row for row in catalogue.rows([outcome.document()]) if row.data["method"] == name], method.options())
-        )
+        show(method.printed([row for row in catalogue.rows([outcome.document]) if row.data["method"] == name], method.options()))
     tell(outcome)
     if isinstance(outcome.error, UserInterruptError):
         outcome.error = UserInterruptError("interrupted; nothing was kept")

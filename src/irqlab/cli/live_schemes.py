@@ -62,7 +62,7 @@ def _compare(common: Common, given: Files, own: dict[str, Any]) -> None:
     tell(outcome)
     given.leave(outcome)
     named = [sides.Side(name, TestbedConfig(driver=testbed.driver)) for name in schemes]
-    of_lab.judge(outcome.document(), named, threshold)
+    of_lab.judge(outcome.document, named, threshold)
 
 
 def _matrix(common: Common, given: Files, own: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ def _matrix(common: Common, given: Files, own: dict[str, Any]) -> None:
         outcome = measured(common, views, lambda runner, workload: matrix.measure(runner, workload, False), "matrix")
     given.save(outcome)
     if outcome.results:
-        content = outcome.document()
+        content = outcome.document
         medians, _ = collapse(content)
         document.write(out / "matrix.json", content)
         files.write_atomically(out / "matrix.csv", matrix.to_csv(medians["measured"]["results"]).encode())

@@ -52,7 +52,7 @@ def command(method: Method) -> Callable[..., None]:
             [request.ensemble] * len(request.testbeds),
         )
         save(outcome, json_file, report_file, plots_directory)
-        rows = catalogue.rows([outcome.document()])
+        rows = catalogue.rows([outcome.document])
         show(method.printed(rows, options))
         show_answers(rows)
         method.write([row for row in rows if row.data["complete"]], options)

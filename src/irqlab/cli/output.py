@@ -64,7 +64,7 @@ def save(outcome: Outcome, json_file: Path | None, report_file: Path | None, plo
     """Writes the requested files; after an interruption, with the results so far."""
     if not outcome.environment:
         return
-    content = outcome.document()
+    content = outcome.document
     if json_file is not None:
         document.write(json_file, content)
     if report_file is not None:
@@ -102,7 +102,7 @@ def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -
     """Writes files, prints tables, and sets the exit code."""
     save(outcome, json_file, report_file)
     if outcome.environment:
-        show_document(outcome.document())
+        show_document(outcome.document)
     leave(outcome)
 
 

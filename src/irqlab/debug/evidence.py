@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from irqlab.config.testbed import TestbedConfig
+from irqlab.config.values import Count
 from irqlab.debug.trace import Event, Step, listing, named, trace
 from irqlab.profile import coverage
 from irqlab.profile.kallsyms import symbols
-from irqlab.results.values import Count
 from irqlab.trials.hunt import SETTLE_NS, HuntTrial
 from irqlab.trials.testbed import Testbed
 

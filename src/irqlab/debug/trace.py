@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from irqlab import units
+from irqlab.config.values import Count
 from irqlab.debug.debuggee import Debuggee, Goto, Pause, Run, Script
 from irqlab.debug.state import State, state_of
 from irqlab.debug.symbols import sections_of
@@ -22,7 +23,6 @@ from irqlab.present.columns import Col
 from irqlab.profile.kallsyms import symbols
 from irqlab.profile.listing import Instruction, Listing, of_module
 from irqlab.profile.symbols import Symbols
-from irqlab.results.values import Count
 from irqlab.setup import debug_symbols
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irqlab.dut.kernel_log import KernelLog
 from irqlab.errors import IrqlabError
 from irqlab.qemu import backtrace
 from irqlab.qemu.machine import Machine
-from irqlab.qemu.rpc import TesterError
+from irqlab.qemu.rpc import TesterError, UnsupportedError
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup.modules import Module
 
@@ -28,6 +30,21 @@ LAST_LINES = 12
 
 class DutError(IrqlabError):
     """An operation in the DUT failed; the message says which, with the kernel log if that helps."""
+
+
+class NotSupportedError(DutError):
+    """This QEMU, these NICs or their driver cannot do it."""
+
+
+def dut_error(text: str, cause: TesterError) -> DutError:
+    """The error of an operation in the DUT that the tester or the agent refused."""
+    return (NotSupportedError if isinstance(cause, UnsupportedError) else DutError)(text)
+
+
+def failure(text: str, done: Mapping[str, Any]) -> DutError:
+    """The error of a program that failed in the DUT (Agent.attempt). Why is known only from its words, which are strerror's."""
+    said = f"{done['err']}{done['out']}"
+    return (NotSupportedError if os.strerror(errno.EOPNOTSUPP) in said else DutError)(text)
 
 
 class Agent:

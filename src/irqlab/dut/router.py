@@ -23,8 +23,6 @@ PROBE_LIMIT_NS = 15_000_000_000
 PROBES_IN_A_ROW = 3
 INTERFACE_STEP_NS = 50_000_000
 INTERFACE_LIMIT_NS = 5_000_000_000
-MARGIN_NS = 100_000
-"""How much longer than a trial the DUT sleeps."""
 SLOW_HOST = 10
 """Factor by which the DUT may be slower without the instruction clock, when its time is the host's."""
 
@@ -178,7 +176,7 @@ class Dut(Agent):
     def run_trial(
         self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """Starts a trial, runs it to the end of its drain, and returns RESULT (docs/inside/protocol.md).
+        """Runs a trial to the end of its drain, with the agent asleep; returns RESULT (docs/inside/protocol.md).
 
         `meanwhile` is called while it runs, with the start of the window in virtual ns.
         """
@@ -193,18 +191,14 @@ class Dut(Agent):
             "streams": streams,
         }
         whole = self.adjust(whole)
-        armed = self.rpc.call("start", trial=whole)
-        if meanwhile is not None:
+        result: dict[str, Any]
+        if meanwhile is None:
+            result = self.rpc.run("trial", trial=whole, patience_ns=self.patience_ns)
+        else:
+            armed = self.rpc.call("start", trial=whole)
             meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
-        self.sleep(max(0, self._until_ns(armed["end_ns"])) + MARGIN_NS)
-        # The DUT's clock may run fast by a millionth, which is more than the margin if the trial takes minutes.
-        while (left_ns := self._until_ns(armed["end_ns"])) >= 0:
-            self.sleep(left_ns + MARGIN_NS)
-        result: dict[str, Any] = self.rpc.call("result")
+            result = self.rpc.run("finish", patience_ns=self.patience_ns)
         return result
-
-    def _until_ns(self, at_ns: int) -> int:
-        return at_ns - int(self.rpc.call("clock")["now_ns"])
 
     def counters(self) -> Counters:
         """Reads the kernel's counters."""

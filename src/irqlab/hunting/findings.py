@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from irqlab import units
+from irqlab.config.values import Count
 from irqlab.debug.evidence import Replay
 from irqlab.debug.trace import Step
 from irqlab.hunting.pairs import Pair
 from irqlab.present.columns import Col
-from irqlab.results.values import Count
 
 NEAR_STEPS = 64
 """Misses that are no further apart are one finding: what precedes an instant varies by some instructions from pair to pair."""

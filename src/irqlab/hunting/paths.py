@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 
 from irqlab.debug.evidence import replay_of
+from irqlab.dut.agent import NotSupportedError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.code import code_of
@@ -25,7 +26,6 @@ from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing
 from irqlab.hunting.weighing import weighed
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.qemu.rpc import TesterError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import Cued, Cues, HuntResult, HuntTrial
 from irqlab.trials.testbed import Testbed
@@ -113,8 +113,8 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
         survey = runner.attempt(alone)
     except CancelledError:
         return Tried(interrupted=True)
-    except TesterError as error:
-        runner.progress(f"{case.kind} are tried by time only: {error}")
+    if isinstance(survey, NotSupportedError):
+        runner.progress(f"{case.kind} are tried by time only: {survey}")
         return None
     if isinstance(survey, IrqlabError):
         return Tried(broken=[(alone, survey)])

@@ -175,16 +175,20 @@ class LiveDut(Dut):
         watches = bool(whole.pop("watch", []))
         whole = self.adjust({**whole, "streams": streams})
         before, carrier = self._ticks(), self._carrier_changes()
-        armed = self.rpc.call("start", trial=whole)
-        begin_ns = int(armed["origin_ns"]) + int(whole["warmup_ns"])
-        readings = []
         window_ns = int(whole["duration_ns"])
-        for at_ns in (begin_ns, begin_ns + window_ns - min(EARLY_NS, window_ns // 10)) if watches else ():
-            time.sleep(max(0, at_ns - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)) / 1e9)
-            readings.append(self._reading())
-        if meanwhile is not None:
-            meanwhile(begin_ns)
-        self.rpc.call("wait")
+        readings = []
+        result: dict[str, Any]
+        if watches or meanwhile is not None:
+            armed = self.rpc.call("start", trial=whole)
+            begin_ns = int(armed["origin_ns"]) + int(whole["warmup_ns"])
+            for at_ns in (begin_ns, begin_ns + window_ns - min(EARLY_NS, window_ns // 10)) if watches else ():
+                time.sleep(max(0, at_ns - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)) / 1e9)
+                readings.append(self._reading())
+            if meanwhile is not None:
+                meanwhile(begin_ns)
+            result = self.rpc.call("finish", patience_ns=0)
+        else:
+            result = self.rpc.call("trial", trial=whole, patience_ns=0)
         for name, old, new in zip(self.config.ports, carrier, self._carrier_changes(), strict=True):
             if old != new:
                 raise LiveError(
@@ -192,15 +196,14 @@ class LiveDut(Dut):
                     "is loose; run it again when both links are up"
                 )
         idle = _idle(before, self._ticks())
-        result: dict[str, Any] = self.rpc.call("result")
-        report = self.rpc.call("live")
+        report = result["live"]
         for port, interface in zip(report["ports"], self.ports.interfaces, strict=True):
             port["driver"] = interface["driver"]
         return {
             **result,
-            "idle_ns": None if idle is None else round(idle * int(whole["duration_ns"])),
+            "idle_ns": None if idle is None else round(idle * window_ns),
             "live": judge.judged(result["streams"], report),
-            **(self._read(readings[0], readings[1], int(whole["duration_ns"])) if readings else {}),
+            **(self._read(readings[0], readings[1], window_ns) if readings else {}),
         }
 
     def _read(self, first: Reading, second: Reading, window_ns: int) -> dict[str, Any]:

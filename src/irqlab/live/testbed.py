@@ -165,21 +165,15 @@ class LiveTestbed:
     def run(self, trial: Trial[R], cached: bool = True) -> R:
         """Runs a trial. Raises NoVerdictError if its losses can be the tester's own again and again."""
         del cached  # it never is
-        if isinstance(trial, ApplicationTrial):
-            self._check(trial)
-            rate_pps = trial.load.rate_pps
-        elif isinstance(trial, ForwardingTrial):
-            rate_pps = trial.loads[0].rate_pps
-        else:
-            raise LiveError(f"{type(trial).__name__} is not possible on real ports")
-        doubts = ""
+        rate_pps, doubts = self._checked_pps(trial), ""
         with self._lock, cancellation.current().ending(self.cancel):
             self.dut.set_schemes(self.live.schemes)
             for _ in range(TRIES):
                 found = self._measure(trial)
-                doubts = "; ".join(found.live["doubts"]) if found.live else ""
+                live = found.live if isinstance(found, (ForwardingResult, ApplicationResult)) else None
+                doubts = "; ".join(live.doubts) if live else ""
                 if not doubts:
-                    return found  # type: ignore[return-value]
+                    return found
                 self._say(f"  repeated: {doubts}")
         raise NoVerdictError(
             f"no verdict at {rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
@@ -194,10 +188,17 @@ class LiveTestbed:
         """Raises LiveError: a real machine is not the lab's."""
         raise LiveError("this is possible only in the lab, not on real ports")
 
-    def _measure(self, trial: ForwardingTrial | ApplicationTrial) -> ForwardingResult | ApplicationResult:
+    def _measure(self, trial: Trial[R]) -> R:
+        return trial.measure_again(self.dut, self.conditions)
+
+    def _checked_pps(self, trial: Trial[Any]) -> float:
+        """The load of a trial that is possible. Raises LiveError."""
+        if isinstance(trial, ApplicationTrial):
+            self._check(trial)
+            return trial.load.rate_pps
         if isinstance(trial, ForwardingTrial):
-            return trial.measure(self.dut, self.conditions, fresh=False)
-        return trial.measure(self.dut, self.conditions)
+            return trial.loads[0].rate_pps
+        raise LiveError(f"{type(trial).__name__} is not possible on real ports")
 
     def _check(self, trial: ApplicationTrial) -> None:
         """Whether a trial with an application is possible: it may not leave the device changed. Raises LiveError."""
@@ -220,7 +221,7 @@ class LiveTestbed:
             mips=0,
             line_rate_bps=self.nic.line_rate_bps,
             link_wait_ns=0,
-            counters=Counters(),  # of no restored DUT: `measure` reads them before every trial
+            counters=Counters(),  # of no restored DUT: `measure_again` reads them before every trial
         )
 
     def describe(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import typer
 
 from irqlab import units
 from irqlab.config.addresses import INTERFACES
+from irqlab.config.values import Rate
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, cliff, receiving, waits
@@ -28,7 +29,6 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import kpps_text, legend_of, line_of, listed
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import Tuning
 

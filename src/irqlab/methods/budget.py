@@ -16,6 +16,7 @@ import typer
 
 from irqlab import units
 from irqlab.config.schemes import Schemes
+from irqlab.config.values import Count, Rate
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, cliff, receiving
@@ -26,7 +27,6 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import kpps_text, legend_of, line_of
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import INTERFACE, Tuning
 

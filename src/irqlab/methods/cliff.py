@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from irqlab import units
+from irqlab.config.values import Rate
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, receiving
@@ -28,7 +29,6 @@ from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import INTERFACE, ApplicationResult, ApplicationTrial, Tuning
 

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from irqlab import units
+from irqlab.config.values import Count
 from irqlab.config.workload import Workload
 from irqlab.debug.evidence import config_of, coverage_of, places_of, trace_of, traceable
 from irqlab.debug.trace import Step, held_by, shown
+from irqlab.dut.agent import NotSupportedError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, Place, group, numbered
@@ -35,9 +37,8 @@ from irqlab.profile import coverage
 from irqlab.profile.coverage import Function
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import WARMUP_PAIRS, HuntTrial, NotSupportedError
+from irqlab.trials.hunt import WARMUP_PAIRS, HuntTrial
 from irqlab.trials.testbed import Testbed
 
 STEPS_BEFORE, STEPS_AFTER = 3, 18

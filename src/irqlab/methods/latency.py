@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-import msgspec
-
 from irqlab import units
+from irqlab.config.values import Count, Rate, Ratio
 from irqlab.config.workload import Workload
 from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, NoSummary
@@ -25,10 +24,9 @@ from irqlab.present.variants import Row
 from irqlab.results import histogram
 from irqlab.results.document import MethodResult
 from irqlab.results.histogram import Histogram
-from irqlab.results.records import Ipdv, Latency
-from irqlab.results.values import Count, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.record import Ipdv, Latency
 
 SHARES = (0.1, 0.5, 0.9, 1.0)
 PERCENTILES = (("p50_ns", "p50"), ("p90_ns", "p90"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max"))
@@ -108,7 +106,7 @@ def run(
         return _result(runner, workload, base, {shares[place]: trial for place, trial in found.items()})
 
     trials = runner.trials(
-        specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0]['latency']['p99_ns'] / 1e3:.1f} us", result
+        specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0].latency.p99_ns / 1e3:.1f} us", result
     )
     return result(dict(enumerate(trials)))
 
@@ -126,9 +124,9 @@ def _result(runner: TrialRunner, workload: Workload, base: MethodResult, found: 
         Sample(
             load=share,
             rate_pps=rate_pps * share,
-            direction=(stream["from"], stream["to"]),
-            latency=msgspec.convert(stream["latency"], Latency),
-            ipdv=msgspec.convert(stream["ipdv"], Ipdv),
+            direction=(stream.from_, stream.to),
+            latency=stream.latency,
+            ipdv=stream.ipdv,
             loss_ratio=trial.loss_ratio,
         )
         for share, trial in found.items()

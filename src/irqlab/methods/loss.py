@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from irqlab import units
+from irqlab.config.values import Counts, Rate, Ratio
 from irqlab.config.workload import Workload
 from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, Picture
@@ -23,7 +24,6 @@ from irqlab.present.series import Line as PlotLine
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Counts, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 

@@ -16,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from irqlab import units
+from irqlab.config.values import Count, Rate, Ratio
 from irqlab.config.workload import Workload
 from irqlab.methods import profile as profiling
 from irqlab.methods import throughput
@@ -25,7 +26,6 @@ from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
@@ -145,7 +145,7 @@ def run(
         below_pps,
         overload_pps if overload else None,
         low.idle_ratio,
-        min((stream["latency"]["count"] for stream in below.streams), default=0),
+        min((stream.latency.count for stream in below.streams), default=0),
         metrics(known, low, below, overload, profile),
         profile,
     )
@@ -163,7 +163,7 @@ def metrics(
     """Metrics by the names of METRICS; None if not measurable. Of two directions' latencies, the higher one."""
     figures: dict[str, float | None] = {"throughput_pps": known.total_throughput_pps}
     for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"):
-        timed = [stream["latency"][key] for stream in below.streams if stream["latency"]["count"]]
+        timed = [getattr(stream.latency, key) for stream in below.streams if stream.latency.count]
         figures[f"latency_{key}"] = max(timed, default=None)
     figures["instructions_per_frame"] = low.instructions_per_frame
     figures["interrupts_per_frame"] = low.interrupts_per_frame()

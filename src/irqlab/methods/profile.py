@@ -13,6 +13,7 @@ import typer
 from msgspec import UNSET, Meta, UnsetType
 
 from irqlab import files, units
+from irqlab.config.values import Count, Rate
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, catalogue, iperf, throughput
@@ -30,7 +31,6 @@ from irqlab.profile.kallsyms import symbols
 from irqlab.profile.owners import DRIVER
 from irqlab.profile.symbols import Symbols
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed

@@ -10,12 +10,12 @@ import msgspec
 
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
+from irqlab.config.values import Count, Rate
 from irqlab.config.workload import Workload
 from irqlab.results.document import MethodResult
-from irqlab.results.records import Latency
-from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
+from irqlab.trials.record import Latency
 
 DUT = ("driver", "nic", "bus", "kernel", "mips", "ring", "sysctl")
 BLOCK = "block"

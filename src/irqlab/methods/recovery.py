@@ -57,8 +57,8 @@ def _spec(runner: TrialRunner, workload: Workload, overload_pps: float, reduced_
 
 
 def _recovery_ns(trial: ForwardingResult, reduced_at_ns: int) -> int:
-    last = [s["last_lost_sent_ns"] for s in trial.streams if s["load"] == 1 and s["last_lost_sent_ns"] is not None]
-    return max((int(ns) - reduced_at_ns for ns in last), default=0)
+    last = [s.last_lost_sent_ns for s in trial.streams if s.load == 1 and s.last_lost_sent_ns is not None]
+    return max((ns - reduced_at_ns for ns in last), default=0)
 
 
 def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = None) -> MethodResult:

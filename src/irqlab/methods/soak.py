@@ -18,6 +18,7 @@ import typer
 
 from irqlab import units
 from irqlab.config.traffic import Load
+from irqlab.config.values import Count, Rate
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, throughput
@@ -29,7 +30,6 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.soak import Slice, SoakTrial
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from irqlab import units
 from irqlab.config.traffic import mean_frame_bytes, wire_rate_pps
+from irqlab.config.values import Rate, Ratio
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput_views
@@ -23,7 +24,6 @@ from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
-from irqlab.results.values import Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
@@ -187,7 +187,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
         worst = min(measurer.trials, key=lambda t: t.offered_pps)
         if not worst.offered_all and worst.live is not None:
             raise IrqlabError(
-                f"the tester itself is too slow, even at {worst.spec.loads[0].rate_pps:.0f} frames/s: {worst.live['unreached']}"
+                f"the tester itself is too slow, even at {worst.spec.loads[0].rate_pps:.0f} frames/s: {worst.live.unreached}"
             )
         raise IrqlabError(
             f"{runner.bench.driver} on {runner.bench.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "

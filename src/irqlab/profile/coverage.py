@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Annotated
 
 from irqlab import units
+from irqlab.config.values import Count
 from irqlab.present.columns import Col
 from irqlab.profile.listing import Instruction, Listing
-from irqlab.results.values import Count
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from irqlab.errors import IrqlabError
 from irqlab.qemu.watchdog import NoAnswerError, Watchdog
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 AGENT_LIMIT_NS = 60_000_000_000
 """Virtual time within which the agent must answer an ordinary command."""
@@ -34,8 +34,20 @@ class TesterError(IrqlabError):
     """The tester or the agent rejected a command; the message says why."""
 
 
+class UnsupportedError(TesterError):
+    """This QEMU, these NICs or their driver cannot do what a command asks for."""
+
+
 class ConnectionLostError(IrqlabError):
     """QEMU, and the tester in it, went away."""
+
+
+_ERRORS: dict[str, type[IrqlabError]] = {
+    "refused": TesterError,
+    "unsupported": UnsupportedError,
+    "silent": NoAnswerError,
+}
+"""By the kind of an error (docs/inside/protocol.md, link 1)."""
 
 
 class Rpc:
@@ -64,7 +76,7 @@ class Rpc:
             raise TesterError(f"the tester has protocol version {hello.get('protocol')}, irqlab {PROTOCOL}: run make setup")
 
     def call(self, op: str, **arguments: Any) -> Any:
-        """Sends a command to the tester; returns the value of its reply. Raises TesterError or ConnectionLostError."""
+        """Sends a command to the tester; returns the value of its reply. Raises the error of its kind, or ConnectionLostError."""
         self._send(op, **arguments)
         return self._answer()
 
@@ -82,7 +94,14 @@ class Rpc:
 
         `limit_ns`: the agent's time limit in virtual time. `watched`: detect a hung DUT.
         """
-        self._send("guest", do={command: arguments}, limit_ns=limit_ns or self.agent_limit_ns)
+        return self.run("guest", watched, do={command: arguments}, limit_ns=limit_ns or self.agent_limit_ns)
+
+    def run(self, op: str, watched: bool = True, **arguments: Any) -> Any:
+        """Sends a command that takes virtual time; returns the value of its reply. Raises NoAnswerError, and as `call`.
+
+        `watched`: detect a hung DUT.
+        """
+        self._send(op, **arguments)
         try:
             if watched and self._watchdog is not None:
                 self._watch(self._watchdog)
@@ -120,8 +139,7 @@ class Rpc:
             self._attendant.wait(self._sock)
             answer = self._line()
         if "error" in answer:
-            text = str(answer["error"])
-            raise NoAnswerError(text) if answer.get("kind") == "silent" else TesterError(text)
+            raise _ERRORS[answer["kind"]](str(answer["error"]))
         return answer["ok"]
 
     def _line(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from irqlab.units import plain
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 E = TypeVar("E")
 
 AIM = "Aim of this project"
@@ -93,19 +94,20 @@ class Finding:
 
 Told = tuple[bool, str]
 """Whether a claim holds, and what was measured, as sentences."""
+Test = Callable[[T], Told | None]
+"""What tables tell of a claim; None: nothing."""
 
 
 @dataclass(frozen=True)
-class Claim(Generic[T]):
-    """A claim about the tables T."""
+class Claim(Generic[T_contra]):
+    """A claim about a set of tables."""
 
     source: str
     text: str
     """The claim, as a sentence, with the paper's figures."""
-    told: Callable[[T], Told | None]
-    """What the tables tell of it; None: nothing."""
+    told: Test[T_contra]
 
-    def test(self, tables: T) -> Finding | None:
+    def test(self, tables: T_contra) -> Finding | None:
         """The claim held against the tables; None if they cannot tell."""
         told = self.told(tables)
         return None if told is None else Finding(self.source, self.text, bool(told[0]), plain(told[1]))
@@ -113,7 +115,7 @@ class Claim(Generic[T]):
 
 def judged(
     evidence: Callable[[T], E | None], holds: Callable[[E], bool], yes: Callable[[E], str], no: Callable[[E], str] | None = None
-) -> Callable[[T], Told | None]:
+) -> Test[T]:
     """What tables tell of a claim, from the evidence taken from them (None: they cannot tell). `no`: None: the words of `yes`."""
 
     def told(tables: T) -> Told | None:

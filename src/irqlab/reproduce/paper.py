@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from irqlab.present.parts import Group, Section
-from irqlab.reproduce.claims import Because, Finding
+from irqlab.reproduce.claims import Because, Claim, Finding, findings_of
 from irqlab.reproduce.session import Session
 
 T = TypeVar("T")
@@ -25,12 +25,14 @@ class Paper(Generic[T]):
     """What is measured unless --driver says otherwise."""
     measure: Callable[[Session], T]
     """Measures. Deterministic."""
-    findings: Callable[[T], list[Finding]]
-    """The paper's claims held against the tables."""
     picture: Callable[[T], Group]
     """What the report shows first: measured beside published."""
     sections: Callable[[T], Sequence[Section]]
     """The rest of the report."""
+    claims: Sequence[Claim[T]]
+    """In the paper's order; then what else was found."""
+    tested_besides: Callable[[T], list[Finding]] = lambda _: []
+    """What is found besides by testing claims on other tables than the paper's set."""
     lead: str = ""
     """The report's first sentence."""
     with_hardware: bool = False
@@ -47,3 +49,7 @@ class Paper(Generic[T]):
     """Why a full run takes more than five minutes, or the quick look more than one."""
     series: Sequence[str] = ()
     """Names of the plots' lines, in the order of their styles: the report's legend."""
+
+    def findings(self, tables: T) -> list[Finding]:
+        """The paper's claims held against the tables."""
+        return findings_of(self.claims, tables) + self.tested_besides(tables)

@@ -96,14 +96,14 @@ def grid(
     row: type[R],
     cases: Iterable[Mapping[str, Any]],
     job: Callable[..., Job[T]],
-    figures: Callable[[T], object] = lambda answer: answer,
+    figures: Callable[..., object] = lambda answer, **_: answer,
 ) -> Table[R]:
     """A table with a row for each case, whose job is done.
 
-    `cases`: columns by name, which are the arguments of `job`; `figures`: of a job's answer, where the other columns are from, by
-    name.
+    `cases`: columns by name, which are the arguments of `job`; `figures`: of a job's answer and its case, where the other columns
+    are from, by name.
     """
     every = list(cases)
     answers = session.all(what, {tuple(case.values()): job(**case) for case in every})
-    rows = (row_of(row, case, figures(answers[tuple(case.values())])) for case in every)
+    rows = (row_of(row, case, figures(answers[tuple(case.values())], **case)) for case in every)
     return Table(title, row, tuple(rows))

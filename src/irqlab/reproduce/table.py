@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
@@ -55,7 +55,8 @@ class Table(Generic[R]):
 
     def keyed(self, key: Callable[[R], K], *needed: K) -> dict[K, R]:
         """The rows by a key, of equal ones the last; empty if one that is needed is missing."""
-        return keyed(self.rows, key, *needed)
+        found = {key(row): row for row in self.rows}
+        return found if set(needed) <= set(found) else {}
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in `measured.tables` (docs/use/results.md)."""
@@ -86,12 +87,6 @@ def row_of(row: type[R], *sources: object, **given: Any) -> R:
                 given[field.name] = source[field.name] if isinstance(source, Mapping) else getattr(source, field.name)
                 break
     return row(**given)
-
-
-def keyed(rows: Iterable[R], key: Callable[[R], K], *needed: K) -> dict[K, R]:
-    """Rows by a key, of equal ones the last; empty if one that is needed is missing."""
-    found = {key(row): row for row in rows}
-    return found if set(needed) <= set(found) else {}
 
 
 def tables_of(found: object) -> dict[str, Table[Any]]:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from irqlab.config.values import Count, Sha256
 from irqlab.results.memory import Memory
-from irqlab.results.values import Count, Sha256
 
 
 class Kernel(Struct, frozen=True, forbid_unknown_fields=True):

@@ -68,7 +68,7 @@ class SchemesTrial(Trial[Forwarded]):
         if self.combination is not None:
             choose(dut, self.combination)
         trial = ForwardingTrial(loads=(Load(rate_pps=self.rate_pps, size=FRAME_BYTES),))
-        found = trial.measure(dut, conditions, fresh=False)
+        found = trial.measure_again(dut, conditions)
         return Forwarded(self, found.forwarded_pps, found.instructions_per_frame)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from irqlab.config.ensemble import Ensemble
@@ -32,8 +32,9 @@ class Outcome:
     """Descriptions of the benches."""
     error: IrqlabError | None = None
 
+    @cached_property
     def document(self) -> dict[str, Any]:
-        """The JSON document (docs/use/results.md)."""
+        """The JSON document (docs/use/results.md), of the results that there are when it is asked for first."""
         return document.document(["irqlab", *sys.argv[1:]], self.environment, self.results, complete=self.error is None)
 
 

@@ -94,6 +94,17 @@ class BuildRoot:
         return [*said, "--chdir", chdir, *command]
 
 
+CCACHE = {"CCACHE_DIR": "/ccache", "CCACHE_MAXSIZE": "5G"}
+"""Environment of a build with ``CC=ccache ...`` that has `ccache()` among its writable directories."""
+
+
+def ccache() -> dict[str, Path]:
+    """The directory with what was compiled, as `BuildRoot.run` takes it."""
+    home = cache_dir() / "ccache"
+    home.mkdir(parents=True, exist_ok=True)
+    return {CCACHE["CCACHE_DIR"]: home}
+
+
 def get(release: str) -> BuildRoot:
     """A Debian release's tree; downloaded unless in the cache. Raises SetupError."""
     final = directory(release)

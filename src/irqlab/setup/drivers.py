@@ -185,11 +185,13 @@ def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flag
     # Keep the build path out of the modules (WARN() and debug information contain file names). BTF would need
     # pahole, and is not needed.
     command = [
-        *("make", "-C", made.directory, f"M={BUILD}", f"CC={made.root.compiler}", buildroot.jobs()),
+        *("make", "-C", made.directory, f"M={BUILD}", f"CC=ccache {made.root.compiler}", buildroot.jobs()),
         *(f"KCFLAGS=-ffile-prefix-map={BUILD}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", "IRQMOD_INSTRUMENTS=y", *flags),
         "modules",
     ]
-    done = made.root.run(*command, writable={BUILD: scratch}, readable=made.readable)
+    # The engine is built with each driver: it is compiled once.
+    writable = {BUILD: scratch, **buildroot.ccache()}
+    done = made.root.run(*command, writable=writable, readable=made.readable, environment=buildroot.CCACHE)
     said = [line.replace(f"{BUILD}/", "drivers/") for line in done.stderr.splitlines() if not _HARMLESS.search(line)]
     if done.returncode:
         raise SetupError(

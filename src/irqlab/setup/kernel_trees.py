@@ -59,8 +59,7 @@ ENVIRONMENT = {
     "KBUILD_BUILD_USER": "irqlab",
     "KBUILD_BUILD_HOST": "irqlab",
     "KBUILD_BUILD_VERSION": "1",
-    "CCACHE_DIR": "/ccache",
-    "CCACHE_MAXSIZE": "5G",
+    **buildroot.CCACHE,
     "KCONFIG_ALLCONFIG": "/objects/all.config",
 }
 """The same tree gives the same kernel."""
@@ -170,8 +169,6 @@ class _Build:
         return "\nCONFIG_KASAN=y\n" in (self.objects / ".config").read_text()
 
     def _run(self, *targets: str, more: Mapping[str, Path] | None = None) -> None:
-        ccache = cache_dir() / "ccache"
-        ccache.mkdir(parents=True, exist_ok=True)
         done = self.root.run(
             *(
                 "make",
@@ -184,7 +181,7 @@ class _Build:
                 *self.variables,
                 *targets,
             ),
-            writable={"/objects": self.objects, "/ccache": ccache, **(more or {})},
+            writable={"/objects": self.objects, **buildroot.ccache(), **(more or {})},
             readable={"/source": self.source.path},
             environment=ENVIRONMENT,
         )

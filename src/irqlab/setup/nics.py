@@ -37,9 +37,9 @@ class Nic:
     slots: tuple[int, ...] = (4, 5)
     """PCI slots of the two NICs, routed to different interrupt lines of the pc machine."""
     usb_speed: str = ""
-    """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
+    """The tester's own LAN7800 (plugin/src/usb/nic.rs), at this speed: "high" or "super"."""
     pci_bus: str = ""
-    """One of the tester's own PCI cards (tester/src/qemu/pci/kinds.rs), on a bus of this clock (MHz) and width (bits).
+    """One of the tester's own PCI cards (plugin/src/pci/kinds.rs), on a bus of this clock (MHz) and width (bits).
     A PCI Express card has a link of its own instead (tester/src/pci/link.rs)."""
     possible_errata: tuple[str, ...] = ()
     """Defects of the chip that the tester's own card can have (`--nic MODEL+ERRATUM`)."""

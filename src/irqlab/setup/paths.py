@@ -32,7 +32,7 @@ def project_dir() -> Path:
 
 def tester_so() -> Path:
     """The traffic tester, a QEMU plugin."""
-    return project_dir() / "target/release/libirqlab_tester.so"
+    return project_dir() / "target/release/libirqlab_plugin.so"
 
 
 def guest_binary() -> Path:

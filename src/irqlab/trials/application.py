@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from msgspec import convert
+
 from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
 from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
@@ -23,6 +25,7 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
+from irqlab.trials.record import LiveTrial
 from irqlab.trials.trial import Conditions, Trial
 
 INTERFACE = INTERFACES[0]
@@ -199,7 +202,7 @@ class ApplicationResult:
     """Instructions of the window that the soaker did not get, by received datagram; None if none was received."""
     instructions: int
     kernel_log: tuple[str, ...]
-    live: dict[str, Any] | None = None
+    live: LiveTrial | None = None
     """What the tester says about itself, on real ports (irqlab.live.judge); None in the lab."""
 
     @property
@@ -430,7 +433,7 @@ def _result(
         instructions_per_datagram=executed / datagrams if datagrams and executed is not None else None,
         instructions=answer["instructions"],
         kernel_log=tuple(kernel_log),
-        live=answer.get("live"),
+        live=convert(answer.get("live"), LiveTrial | None),
     )
 
 

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import convert, to_builtins
+
 from irqlab.config.addresses import stream
 from irqlab.config.costs import Costs
 from irqlab.config.traffic import Load
@@ -17,6 +19,7 @@ from irqlab.dut import costmodel, counters
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
+from irqlab.trials.record import LiveTrial, MemoryCounts, Port, Stream
 from irqlab.trials.trial import Conditions, Trial
 
 
@@ -57,6 +60,10 @@ class ForwardingTrial(Trial["ForwardingResult"]):
     def without_memory(self, result: ForwardingResult) -> ForwardingResult:
         """The result as without a memory model."""
         return replace(result, memory=None)
+
+    def measure_again(self, dut: Dut, conditions: Conditions) -> ForwardingResult:
+        """As `measure`; the DUT's counters are read before, and the caller looks at the kernel's messages."""
+        return self.measure(dut, conditions, fresh=False)
 
     def measure(self, dut: Dut, conditions: Conditions, fresh: bool = True) -> ForwardingResult:
         """Offers the loads and counts the frames that come out. `fresh`: the DUT was just restored, so its counters are known.
@@ -103,16 +110,16 @@ class ForwardingTrial(Trial["ForwardingResult"]):
         dut.kernel_log.check(messages=fresh)
         return ForwardingResult(
             spec=self,
-            streams=[{**s, "load": load} for s, load in zip(result["streams"], load_of, strict=True)],
-            ports=result["ports"],
+            streams=[convert({**s, "load": n}, Stream) for s, n in zip(result["streams"], load_of, strict=True)],
+            ports=convert(result["ports"], list[Port]),
             instructions=result["instructions"],
             idle_ns=result["idle_ns"],
             counters=counters.difference(before, after),
             link_wait_ns=conditions.link_wait_ns,
             kernel_log=dut.kernel_log.lines,
             cost_events=counted if charged else None,
-            memory=result.get("memory"),
-            live=result.get("live"),
+            memory=convert(result.get("memory"), MemoryCounts | None),
+            live=convert(result.get("live"), LiveTrial | None),
         )
 
 
@@ -121,9 +128,9 @@ class ForwardingResult:
     """Result of a trial, summed over its directions unless stated otherwise."""
 
     spec: ForwardingTrial
-    streams: list[dict[str, Any]]
-    """One RESULT stream of docs/inside/protocol.md per direction and load."""
-    ports: list[dict[str, Any]]
+    streams: list[Stream]
+    """One per direction and load."""
+    ports: list[Port]
     instructions: int
     """Instructions executed by the DUT in the measurement window."""
     idle_ns: int | None
@@ -134,15 +141,15 @@ class ForwardingResult:
     kernel_log: list[str]
     cost_events: dict[str, int] | None = None
     """Events charged by the cost model over the whole trial, by term (irqlab.config.costs); None without a cost model."""
-    memory: dict[str, Any] | None = None
-    """The memory model's counters in the measurement window (docs/inside/protocol.md, RESULT); None without a memory model."""
-    live: dict[str, Any] | None = None
+    memory: MemoryCounts | None = None
+    """The memory model's counters in the measurement window; None without a memory model."""
+    live: LiveTrial | None = None
     """What the tester says about itself, on real ports (irqlab.live.judge); None in the lab, where it has no limits."""
 
     @property
     def offered_all(self) -> bool:
         """Whether the load was offered as asked for: on real ports the tester can be too slow."""
-        return self.live is None or not self.live["unreached"]
+        return self.live is None or not self.live.unreached
 
     @property
     def idle_ratio(self) -> float | None:
@@ -151,8 +158,8 @@ class ForwardingResult:
 
     def total(self, what: str, load: int | None = None) -> int:
         """The sum of a stream counter over all streams, or over those of one load."""
-        chosen = self.streams if load is None else [s for s in self.streams if s["load"] == load]
-        return sum(int(stream[what]) for stream in chosen)
+        chosen = self.streams if load is None else [stream for stream in self.streams if stream.load == load]
+        return sum(getattr(stream, what) for stream in chosen)
 
     @property
     def window_s(self) -> float:
@@ -188,14 +195,14 @@ class ForwardingResult:
 
     def fills_per_frame(self, cache: str) -> float | None:
         """Line fills of a cache (irqlab.config.memory.CACHES) per frame forwarded; None if there is no such cache."""
-        fills = [found["misses"] for found in (self.memory or {"caches": []})["caches"] if found["name"] == cache]
+        fills = [found.misses for found in (self.memory.caches if self.memory else ()) if found.name == cache]
         frames = self.total("received_in_window")
         return sum(fills) / frames if fills and frames else None
 
     @property
     def frames_forwarded(self) -> int:
         """Frames forwarded in the whole trial, including warm-up, as the kernel's counters are."""
-        return sum(int(port["received"]) for port in self.ports)
+        return sum(port.received for port in self.ports)
 
     def interrupts_per_frame(self) -> float | None:
         """Device interrupts per frame forwarded, over the whole trial; None if no frame was, or if they are not known."""
@@ -215,7 +222,7 @@ class ForwardingResult:
     def drops(self) -> dict[str, int]:
         """Frames lost over the whole trial, by location."""
         return {
-            "nic": sum(int(port["refused"]) for port in self.ports),
+            "nic": sum(port.refused for port in self.ports),
             "nic_counted": sum(
                 i.get(k, 0)
                 for i in self.counters.interfaces.values()
@@ -239,8 +246,8 @@ class ForwardingResult:
         return {
             "spec": spec,
             **charged,
-            **({"memory": self.memory} if self.memory else {}),
-            **({"live": self.live} if self.live else {}),
+            **({"memory": to_builtins(self.memory)} if self.memory else {}),
+            **({"live": to_builtins(self.live)} if self.live else {}),
             "offered_pps": self.offered_pps,
             "forwarded_pps": self.forwarded_pps,
             "loss_ratio": self.loss_ratio,
@@ -262,8 +269,8 @@ class ForwardingResult:
                 for name, counted in self.counters.driver.items()
             },
             "link_wait_ns": self.link_wait_ns,
-            "streams": self.streams,
-            "ports": self.ports,
+            "streams": to_builtins(self.streams),
+            "ports": to_builtins(self.ports),
             "kernel_log": self.kernel_log,
         }
 

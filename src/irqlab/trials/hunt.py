@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from irqlab.config.addresses import stream
-from irqlab.dut.agent import DutError
+from irqlab.dut.agent import DutError, NotSupportedError, dut_error, failure
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
@@ -31,10 +31,6 @@ NEVER = 1 << 40
 """A call that fails after so many does not fail."""
 
 
-class NotSupportedError(DutError):
-    """The driver, or the NIC, does not know a change."""
-
-
 @dataclass(frozen=True)
 class Step:
     """Something that the DUT's agent does in every pair: it writes a file, or runs a command."""
@@ -51,18 +47,13 @@ class Step:
         if self.argv:
             done = dut.attempt(*self.argv)
             if done["code"] and not self.may_fail:
-                raise _error(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}")
+                raise failure(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}", done)
             return
         try:
             dut.write(self.path, self.text)
         except TesterError as error:
             if not self.may_fail:
-                raise _error(f"{self.path}: {self.text}: {error}") from error
-
-
-def _error(text: str) -> DutError:
-    """What strerror says of EOPNOTSUPP, in the words of ethtool, ip and the agent."""
-    return NotSupportedError(text) if "not supported" in text else DutError(text)
+                raise dut_error(f"{self.path}: {self.text}: {error}", error) from error
 
 
 @dataclass(frozen=True)

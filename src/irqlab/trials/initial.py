@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from irqlab.config.memory import COMMON, Memory
 from irqlab.config.testbed import TestbedConfig
-from irqlab.dut.agent import DutError
+from irqlab.dut.agent import dut_error
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
@@ -53,7 +53,7 @@ def dut_in(running: Machine, config: TestbedConfig) -> Iterator[Dut]:
     except ConnectionLostError as error:
         raise dut.machine.failure("the DUT went away") from error
     except TesterError as error:
-        raise DutError(str(error)) from error
+        raise dut_error(str(error), error) from error
 
 
 @dataclass(frozen=True)

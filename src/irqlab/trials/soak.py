@@ -35,7 +35,7 @@ class SoakTrial(Trial["SoakResult"]):
         begin_ns = _now_ns(dut)
         self.ended.clear()
         for _ in range(self.count):
-            found = self.slice.measure(dut, conditions, fresh=False)
+            found = self.slice.measure_again(dut, conditions)
             messages = dut.kernel_log.messages[sum(len(one.kernel_messages) for one in self.ended) :]
             self.ended.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns, messages))
         return SoakResult(self, tuple(self.ended), list(dut.kernel_log.lines))
@@ -87,8 +87,8 @@ class Slice:
     @classmethod
     def of(cls, found: ForwardingResult, memory: Memory, end_ns: int, messages: Sequence[str] = ()) -> Slice:
         """Makes a slice from its trial."""
-        timed = [stream["latency"] for stream in found.streams if stream["latency"]["count"]]
-        p50, p99, longest = (max((one[key] for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
+        timed = [stream.latency for stream in found.streams if stream.latency.count]
+        p50, p99, longest = (max((getattr(one, key) for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
         return cls(end_ns, found.total("sent"), found.total("lost"), p50, p99, longest, memory, tuple(messages))
 
 

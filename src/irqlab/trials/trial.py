@@ -54,6 +54,10 @@ class Trial(ABC, Generic[R]):
     def measure(self, dut: Dut, conditions: Conditions) -> R:
         """Runs the trial on a restored DUT. Raises IrqlabError."""
 
+    def measure_again(self, dut: Dut, conditions: Conditions) -> R:
+        """As `measure`, on a DUT that was not just restored, so that its counters are not known."""
+        return self.measure(dut, conditions)
+
     def without_memory(self, result: R) -> R:
         """The result without the memory model's counters, if it has any."""
         return result

@@ -11,6 +11,7 @@ use crate::faults::FaultPlan;
 use crate::host::Host;
 use crate::host::plan::{self, AppPlan};
 use crate::mac::Mac;
+use crate::refusal::Refusal;
 use crate::traffic::capture::Capture;
 use crate::traffic::egress::Egress;
 use crate::traffic::events::{Action, EventPlan};
@@ -19,7 +20,7 @@ use crate::traffic::result::TrialResult;
 use crate::traffic::trial::Trial;
 use crate::traffic::wire::{Wire, WirePlan};
 
-type Reply = Result<Value, String>;
+type Reply = Result<Value, Refusal>;
 
 impl Tester {
     /// Executes a line from the lab (docs/inside/protocol.md, link 1).
@@ -61,6 +62,16 @@ impl Tester {
             Command::AppResults { port } => reply(self.app_results(port, backend)),
             Command::Start { trial } => reply(self.start(&trial, backend)),
             Command::Result {} => reply(self.result(backend)),
+            Command::Trial { trial, patience_ns } => match self.start(&trial, backend) {
+                Ok(_) => Answer::Finish { patience_ns },
+                Err(why) => reply(Reply::Err(why)),
+            },
+            Command::Finish { patience_ns } if self.trial.is_some() => {
+                Answer::Finish { patience_ns }
+            }
+            Command::Finish { .. } => reply(Reply::Err(
+                "finish: there has been no trial: start one".into(),
+            )),
             Command::Profile { addresses, lines } => reply(
                 self.finish_trial("profile", backend)
                     .and_then(|()| backend.profile(&addresses))
@@ -119,15 +130,15 @@ impl Tester {
         backend: &mut dyn Backend,
     ) -> Reply {
         if permille > 1_000 {
-            return Err(format!("hostile: permille is {permille}: 0 to 1000"));
+            return Err(format!("hostile: permille is {permille}: 0 to 1000").into());
         }
         self.checked("hostile", port)?;
         let damage = backend.inject_faults(port, plan)?;
         Ok(json!({ "damaged": damage.total(), "kinds": damage }))
     }
 
-    fn checked(&self, op: &str, port: usize) -> Result<(), String> {
-        check_port("port", port, self.ports.len()).map_err(|why| format!("{op}: {why}"))
+    fn checked(&self, op: &str, port: usize) -> Result<(), Refusal> {
+        check_port("port", port, self.ports.len()).map_err(|why| format!("{op}: {why}").into())
     }
 
     fn set_ports(&mut self, plans: &[PortPlan], backend: &mut dyn Backend) -> Reply {
@@ -137,10 +148,11 @@ impl Tester {
                 "ports: {} ports: this tester has {}",
                 plans.len(),
                 self.ports.len()
-            ));
+            )
+            .into());
         }
         for (index, plan) in plans.iter().enumerate() {
-            let refuse = |why: String| Err(format!("ports[{index}]: {why}"));
+            let refuse = |why: String| Err(format!("ports[{index}]: {why}").into());
             if plan.mac.is_group() || plan.mac == Mac([0; 6]) {
                 return refuse(
                     "mac must be a station's address (first octet even, not all 0)".into(),
@@ -177,24 +189,23 @@ impl Tester {
         for (name, port) in [("a", a), ("b", b)] {
             check_port(name, port, self.ports.len()).map_err(|why| format!("wire: {why}"))?;
             if self.ports[port].wire.is_some() {
-                return Err(format!(
-                    "wire: port {port} has a wire already: unwire takes it away"
-                ));
+                return Err(
+                    format!("wire: port {port} has a wire already: unwire takes it away").into(),
+                );
             }
         }
         if a == b {
-            return Err(format!(
-                "wire: a and b are both {a}: a wire joins two ports"
-            ));
+            return Err(format!("wire: a and b are both {a}: a wire joins two ports").into());
         }
         if plan.loss_ppm > 1_000_000 {
-            return Err(format!("wire: loss_ppm is {}: 0 to 1000000", plan.loss_ppm));
+            return Err(format!("wire: loss_ppm is {}: 0 to 1000000", plan.loss_ppm).into());
         }
         if plan.delay_ns > MAX_TRIAL_NS {
             return Err(format!(
                 "wire: delay_ns is {}: at most {MAX_TRIAL_NS}, a day",
                 plan.delay_ns
-            ));
+            )
+            .into());
         }
         let rates = [self.ports[a].wire_bps, self.ports[b].wire_bps];
         let line = self.line(rates.into_iter().filter(|bps| *bps != 0).min().unwrap_or(0));
@@ -232,14 +243,15 @@ impl Tester {
         if let Some(path) = path {
             self.capture = Some(Capture::create(&path, self.ports.len())?);
         }
-        ended.map(|()| json!({}))
+        ended?;
+        Ok(json!({}))
     }
 
     fn set_apps(&mut self, port: usize, plans: &[AppPlan], backend: &mut dyn Backend) -> Reply {
         let now_ns = backend.now_ns();
         check_port("port", port, self.ports.len()).map_err(|why| format!("apps: {why}"))?;
         if self.ports[port].wire.is_some() {
-            return Err(format!("apps: port {port} has a wire: unwire first"));
+            return Err(format!("apps: port {port} has a wire: unwire first").into());
         }
         let line_in = self.line(self.ports[port].wire_bps);
         let here = &mut self.ports[port];
@@ -269,7 +281,8 @@ impl Tester {
                 if self.ports[port].wire.is_some() {
                     return Err(format!(
                         "start: streams[{index}]: {name} is {port}, which has a wire: unwire first"
-                    ));
+                    )
+                    .into());
                 }
             }
             let host_mac = self.ports[stream.from].host.as_ref().map(Host::mac);
@@ -282,18 +295,20 @@ impl Tester {
         }
         let interrupts = |event: &EventPlan| matches!(event.action, Action::Interrupt { .. });
         if plan.events.iter().any(interrupts) && !backend.can_interrupt() {
-            return Err("start: only the tester's own cards can be made to interrupt".into());
+            return Err(Refusal::unsupported(
+                "start: only the tester's own cards can be made to interrupt",
+            ));
         }
         let probed = backend.probe(&plan.probes);
-        probed.map_err(|why| format!("start: probes: {why}"))?;
+        probed.map_err(|why| why.at("start: probes"))?;
         let preempted = backend.preempt(&plan.preempt);
-        preempted.map_err(|why| format!("start: preempt: {why}"))?;
+        preempted.map_err(|why| why.at("start: preempt"))?;
         let cued = backend.cue(&plan.cues);
-        cued.map_err(|why| format!("start: cues: {why}"))?;
+        cued.map_err(|why| why.at("start: cues"))?;
         let delayed = backend.delay_interrupts(plan.interrupt_delay_ns);
-        delayed.map_err(|why| format!("start: interrupt_delay_ns: {why}"))?;
+        delayed.map_err(|why| why.at("start: interrupt_delay_ns"))?;
         let delayed = backend.delay_writes(plan.write_delay_ns);
-        delayed.map_err(|why| format!("start: write_delay_ns: {why}"))?;
+        delayed.map_err(|why| why.at("start: write_delay_ns"))?;
         let trial = Trial::new(plan, &src_macs, self.ports.len(), backend.now_ns());
         let answer = json!({"origin_ns": trial.origin_ns(), "end_ns": trial.end_ns()});
         self.trial = Some(trial);
@@ -301,7 +316,13 @@ impl Tester {
         Ok(answer)
     }
 
-    fn result(&mut self, backend: &mut dyn Backend) -> Result<TrialResult, String> {
+    /// When the trial's drain ends, in ns; 0: there has been none.
+    pub fn trial_end_ns(&self) -> u64 {
+        self.trial.as_ref().map_or(0, Trial::end_ns)
+    }
+
+    /// The result of the trial that ended last.
+    pub fn result(&mut self, backend: &mut dyn Backend) -> Result<TrialResult, Refusal> {
         self.finish_trial("result", backend)?;
         let trial = self
             .trial
@@ -311,7 +332,7 @@ impl Tester {
     }
 
     /// An error while a trial runs.
-    fn finish_trial(&mut self, op: &str, backend: &mut dyn Backend) -> Result<(), String> {
+    fn finish_trial(&mut self, op: &str, backend: &mut dyn Backend) -> Result<(), Refusal> {
         let now_ns = backend.now_ns();
         if self
             .trial
@@ -325,12 +346,13 @@ impl Tester {
                 "{op}: trial {} runs until {} ns, and it is {now_ns} ns",
                 trial.id(),
                 trial.end_ns()
-            )),
+            )
+            .into()),
             _ => Ok(()),
         }
     }
 }
 
-fn reply<T: Serialize>(value: Result<T, String>) -> Answer {
+fn reply<T: Serialize>(value: Result<T, Refusal>) -> Answer {
     Answer::Reply(control::answer(&value))
 }

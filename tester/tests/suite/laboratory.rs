@@ -64,12 +64,17 @@ impl Laboratory {
 
     /// The text of a line's error.
     pub fn error(&mut self, line: &str) -> String {
+        self.refusal(line).0
+    }
+
+    /// The text and the kind of a line's error.
+    pub fn refusal(&mut self, line: &str) -> (String, String) {
         let reply = self.reply(line);
-        assert_eq!(reply.as_object().unwrap().len(), 1, "{reply}");
-        reply["error"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{line}: no error but {reply}"))
-            .into()
+        assert_eq!(reply.as_object().unwrap().len(), 2, "{reply}");
+        match (reply["error"].as_str(), reply["kind"].as_str()) {
+            (Some(text), Some(kind)) => (text.into(), kind.into()),
+            _ => panic!("{line}: no error but {reply}"),
+        }
     }
 
     /// Runs a trial to its end.

@@ -11,5 +11,6 @@ mod peers;
 mod properties;
 mod protocol;
 mod refusals;
+mod schema;
 mod speed;
 mod wires;

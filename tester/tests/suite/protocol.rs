@@ -425,3 +425,46 @@ fn the_tester_may_be_moved_between_threads() {
     fn moves<T: Send>() {}
     moves::<Tester>();
 }
+
+#[test]
+fn what_cannot_be_done_here_is_told_from_what_is_wrong() {
+    let mut lab = Laboratory::new();
+    let cues = json!({"ranges": [[1, 2]], "first_ns": 0, "every_ns": 1, "until_ns": 1, "points": [], "what": {"stream": 0}});
+    let cued = with(trial(&[stream(1.0)]), json!({"cues": cues}));
+    for (line, kind) in [
+        (r#"{"op":"nonsense"}"#.to_string(), "refused"),
+        (r#"{"op":"plug","port":7,"plugged":true}"#.into(), "refused"),
+        (
+            r#"{"op":"plug","port":0,"plugged":true}"#.into(),
+            "unsupported",
+        ),
+        (r#"{"op":"profile_result"}"#.into(), "unsupported"),
+        (
+            json!({"op": "start", "trial": cued}).to_string(),
+            "unsupported",
+        ),
+    ] {
+        let (text, found) = lab.refusal(&line);
+        assert_eq!(found, kind, "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_trial_in_one_command_ends_with_its_result() {
+    let mut lab = Laboratory::new();
+    let (why, _) = lab.refusal(r#"{"op":"finish","patience_ns":5}"#);
+    assert_eq!(why, "finish: there has been no trial: start one");
+    let plan = trial(&[stream(1_000.0)]);
+    let line = json!({"op": "trial", "trial": plan, "patience_ns": 5}).to_string();
+    let finish = Answer::Finish { patience_ns: 5 };
+    assert_eq!(lab.say(&line), finish);
+    assert_eq!(lab.tester.trial_end_ns(), 15_001_000);
+    assert_eq!(lab.say(r#"{"op":"finish","patience_ns":5}"#), finish);
+    refuses(&mut lab, &line, &["runs until"]);
+    lab.router.run(&mut lab.tester, 15_001_000);
+    let found = lab.tester.result(&mut lab.router).unwrap();
+    assert_eq!(found.streams[0].received, 10);
+    let wrong =
+        json!({"op": "trial", "trial": with(plan, json!({"duration_ns": 0})), "patience_ns": 5});
+    refuses(&mut lab, &wrong.to_string(), &["start: duration_ns is 0"]);
+}

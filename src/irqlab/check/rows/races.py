@@ -25,6 +25,7 @@ from irqlab.check.row import (
 from irqlab.check.rows.ring import UNLIMITED
 from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
+from irqlab.dut.agent import NotSupportedError
 from irqlab.hunting.options import CHANGE_KINDS, PORTS, SAME, Options
 from irqlab.hunting.search import NotAloneError
 from irqlab.methods import catalogue
@@ -32,7 +33,6 @@ from irqlab.methods import hunt as hunting
 from irqlab.present import terminal
 from irqlab.results import document
 from irqlab.results.document import MethodResult
-from irqlab.trials.hunt import NotSupportedError
 from irqlab.trials.testbed import Testbed
 
 GROUP, FAILING = "Races", "Failures"

@@ -12,7 +12,7 @@ PAPER = Paper(
     "Computer Communications 32 (2009).",
     driver="irqmod_i8255x",
     measure=measure.measure,
-    findings=findings.findings,
+    claims=findings.CLAIMS,
     picture=report.picture,
     sections=report.sections,
     lead="Hybrid as in the paper and improved, on three kernels, and the paper's environment, one condition at a time.",

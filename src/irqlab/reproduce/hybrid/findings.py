@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, judged
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Test, Told, judged
 from irqlab.reproduce.hybrid import conditions, schemes
 from irqlab.reproduce.hybrid.conditions import Condition
-from irqlab.reproduce.hybrid.tables import LatencyRow, Tables, ThroughputRow
+from irqlab.reproduce.hybrid.measure import LatencyRow, Tables, ThroughputRow
 from irqlab.units import duration, kpps, percent
 
 LEVEL = 0.01
@@ -23,13 +23,6 @@ TWICE = 2.0
 AWAKE = 0.02
 """A share of the time from which on ksoftirqd runs."""
 ONSETS = (conditions.BASE.name, conditions.ROUNDS.name, conditions.OLD_SOFTIRQS.name)
-
-Test = Callable[[Tables], Told | None]
-
-
-def findings(tables: Tables) -> list[Finding]:
-    """What improved hybrid reaches; then the conditions."""
-    return findings_of(CLAIMS, tables)
 
 
 # Improved hybrid, on every kernel.
@@ -100,7 +93,7 @@ def _under(
     holds: Callable[[_Under, float], bool],
     shown: Sequence[str] = (schemes.HYBRID, schemes.NAPI, schemes.DE),
     kernel: str | None = None,
-) -> Test:
+) -> Test[Tables]:
     """Whether something holds at each of the loads. `shown`: the schemes that are told; `kernel`: the only one that can tell.
 
     Conditions of the patched kernel are looked up in its table.

@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving
 from irqlab.methods.cliff import External
+from irqlab.present.columns import Col
 from irqlab.reproduce.hybrid import conditions, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import Condition, Found
-from irqlab.reproduce.hybrid.tables import CliffRow, ConditionRow, LatencyRow, Tables, ThroughputRow
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.cliffs import ECHOES, RECEIVES, signs_of
 from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, Cliffs, precision_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
@@ -36,6 +39,80 @@ Both = tuple[External, External]
 """Receiving, echoing."""
 Compared = dict[tuple[str, float, bool], ApplicationResult]
 """By scheme, load, and whether the application echoes."""
+
+
+@dataclass(frozen=True)
+class CliffRow:
+    """The cliff of a kernel by one sign, with disable-enable."""
+
+    kernel: Annotated[str, Col("Linux")]
+    application: Annotated[str, Col("Application")]
+    found: Annotated[str, Col("Found by")]
+    cliff_pps: Annotated[float | None, Col("Cliff", "frames/s")]
+    """None: the sign was not seen."""
+    chosen: Annotated[bool, Col("Chosen")]
+
+
+@dataclass(frozen=True)
+class ThroughputRow:
+    """What the application receives under a scheme. What is lost is a share of the frames sent."""
+
+    kernel: Annotated[str, Col("Linux")]
+    scheme: Annotated[str, Col("Scheme")]
+    load_of_cliff: Annotated[float, Col("Load", "of the cliff")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    to_best: Annotated[float, Col("to the best", title="of what is offered, and of what DE and NAPI (300) receive")]
+    lost_nic: Annotated[float, Col("Lost by the NIC")]
+    lost_socket: Annotated[float, Col("socket")]
+    interrupts_per_s: Annotated[float, Col("Interrupts a second")]
+    cpu_available: Annotated[float, Col("CPU left", "share")]
+    ksoftirqd_share: Annotated[float, Col("ksoftirqd runs", "share")]
+
+
+@dataclass(frozen=True)
+class LatencyRow:
+    """The round trip through an application that echoes, below its cliff."""
+
+    kernel: Annotated[str, Col("Linux")]
+    scheme: Annotated[str, Col("Scheme")]
+    load_of_echo_cliff: Annotated[float, Col("Load", "of the echo's cliff")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    p50_ns: Annotated[int | None, Col("p50", "ns")]
+    p99_ns: Annotated[int | None, Col("p99", "ns")]
+
+
+@dataclass(frozen=True)
+class ConditionRow:
+    """A scheme at a load under a condition."""
+
+    condition: Annotated[str, Col("Condition")]
+    options: Annotated[str, Col("Options")]
+    kernel: Annotated[str, Col("Linux")]
+    scheme: Annotated[str, Col("Scheme")]
+    load_of_cliff: Annotated[float, Col("Load", "of the cliff")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    off_pps: Annotated[float, Col("without the condition", "frames/s")]
+    interrupts_per_s: Annotated[float, Col("Interrupts a second")]
+    ksoftirqd_share: Annotated[float, Col("ksoftirqd runs", "share")]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Kernels, and conditions."""
+
+    cliff: Table[CliffRow]
+    throughput: Table[ThroughputRow]
+    latency: Table[LatencyRow]
+    conditions: Table[ConditionRow]
+    softirqs: Table[ConditionRow] | None = None
+    """Of the kernel with the paper's softirqs; None: not asked for (--long)."""
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Those compared, in their order."""
+        return tuple(self.throughput.by(lambda r: r.kernel))
 
 
 def measure(session: Session) -> Tables:
@@ -160,32 +237,26 @@ def _throughput(compared: dict[str, Compared]) -> Table[ThroughputRow]:
             if echo:
                 continue
             others = [every[name, load, False].application_pps for name in (schemes.DE, schemes.NAPI)]
-            sent = max(1, r.places.sent)
-            row = ThroughputRow(
+            row = trial_row(
+                ThroughputRow,
+                r,
                 kernel=kernel,
                 scheme=scheme,
                 load_of_cliff=load,
-                offered_pps=r.offered_pps,
-                application_pps=r.application_pps,
                 # In its window an application may receive frames of the warm-up, too.
                 to_best=r.application_pps / min(r.offered_pps, max(others)),
-                lost_nic=r.places.nic / sent,
-                lost_socket=r.places.socket / sent,
-                interrupts_per_s=r.interrupts_per_s,
-                cpu_available=r.cpu_available,
-                ksoftirqd_share=r.ksoftirqd_share,
             )
             table.append(row)
     return Table("The receiving application on each kernel", ThroughputRow, tuple(table))
 
 
 def _latency(compared: dict[str, Compared]) -> Table[LatencyRow]:
-    table = []
-    for kernel, every in compared.items():
-        for (scheme, load, echo), r in every.items():
-            if echo:
-                latency = r.latency if r.latency and r.latency["count"] else {}
-                table.append(LatencyRow(kernel, scheme, load, r.offered_pps, latency.get("p50_ns"), latency.get("p99_ns")))
+    table = [
+        trial_row(LatencyRow, r, kernel=kernel, scheme=scheme, load_of_echo_cliff=load)
+        for kernel, every in compared.items()
+        for (scheme, load, echo), r in every.items()
+        if echo
+    ]
     return Table("The round trip below the cliff on each kernel", LatencyRow, tuple(table))
 
 
@@ -194,17 +265,15 @@ def _condition_table(title: str, chosen: Sequence[Condition], under: dict[str, F
     for condition in chosen:
         for (scheme, load), r in under[condition.name].items():
             off = under.get(conditions.BASE.name, under[condition.name])[scheme, load]
-            row = ConditionRow(
+            row = trial_row(
+                ConditionRow,
+                r,
                 condition=condition.name,
                 options=condition.options,
                 kernel=str(condition.kernel),
                 scheme=scheme,
                 load_of_cliff=load,
-                offered_pps=r.offered_pps,
-                application_pps=r.application_pps,
                 off_pps=off.application_pps,
-                interrupts_per_s=r.interrupts_per_s,
-                ksoftirqd_share=r.ksoftirqd_share,
             )
             table.append(row)
     return Table(title, ConditionRow, tuple(table))

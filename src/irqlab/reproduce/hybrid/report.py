@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from irqlab.present.parts import Group, Plot, Section
 from irqlab.reproduce import page
 from irqlab.reproduce.hybrid import conditions, schemes, softirqs
-from irqlab.reproduce.hybrid.tables import ConditionRow, Tables, ThroughputRow
+from irqlab.reproduce.hybrid.measure import ConditionRow, Tables, ThroughputRow
 from irqlab.reproduce.table import Table
 
 OF_CLIFF = "Load, times the cliff"

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Test, Told
 from irqlab.reproduce.lan78xx.configurations import (
     AS_ABOVE,
     DRIVERS,
@@ -50,11 +50,6 @@ LATER = 1.05
 """Round trips longer by less are as long."""
 
 
-def findings(tables: Tables) -> list[Finding]:
-    """The letter's claims in its order, then the project's aims."""
-    return findings_of(CLAIMS, tables)
-
-
 def better(row: IperfRow, other: IperfRow) -> int:
     """Whether one cell is better than another: 1, 0 or -1. Throughput first, then idle time."""
     change = 100 * (row.mbps / other.mbps - 1) if other.mbps else 0.0
@@ -72,7 +67,6 @@ def _at(row: IperfRow) -> str:
 MODERATIONS = (AS_ABOVE, NO_RATE, MODERATED, f"{NO_RATE}, {MODERATED}")
 HOW = {WITH: "added to standard", UP_TO: "in the series' order", WITHOUT: "against napi without it"}
 
-Test = Callable[[Tables], Told | None]
 Pair = tuple[IperfRow, IperfRow]
 """Two drivers in the same cell: the one that is judged, and the other."""
 
@@ -239,7 +233,7 @@ def _cells(tables: Tables, driver: str) -> list[Pair]:
     return [(row, theirs[row.test, row.board]) for row in tables.iperf if row.driver == driver and theirs]
 
 
-def _as_good(driver: str) -> Test:
+def _as_good(driver: str) -> Test[Tables]:
     def told(tables: Tables) -> Told | None:
         pairs = _cells(tables, driver)
         behind, ahead = [pair for pair in pairs if better(*pair) < 0], sum(better(*pair) > 0 for pair in pairs)
@@ -252,7 +246,7 @@ def _as_good(driver: str) -> Test:
     return told
 
 
-def _as_cheap(driver: str) -> Test:
+def _as_cheap(driver: str) -> Test[Tables]:
     def told(tables: Tables) -> Told | None:
         pairs = _cells(tables, driver)
         if not pairs:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Annotated
 
 from irqlab.config.hardware import Hardware
@@ -30,8 +32,8 @@ from irqlab.reproduce.lan78xx.configurations import (
     steps,
 )
 from irqlab.reproduce.lan78xx.trials import Flows, Probe
-from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.session import Session, grid
+from irqlab.reproduce.table import Table, row_of
 from irqlab.runner.jobs import Job
 from irqlab.trials.iperf import FOUR, IperfTrial
 from irqlab.trials.rrul import RRUL, RRUL_BE, RrulTrial
@@ -245,57 +247,41 @@ def _speeds(session: Session) -> tuple[str, ...]:
 def iperf(session: Session) -> Table[IperfRow]:
     """The letter's tables, of the lab."""
     seconds = QUICK_SECONDS if session.quick else SECONDS
-    jobs = {
-        (name, speed, driver): _job(session, chosen, SPEEDS[speed], name, seconds)
-        for name in TESTS
-        for speed in _speeds(session)
-        for driver, chosen in looked_at(session).items()
-    }
-    rows = [
-        IperfRow(
-            test=name,
-            board=speed,
-            mips=SPEEDS[speed],
-            driver=driver,
-            mbps=found.mbps,
-            loss_percent=found.loss_percent,
-            idle_percent=found.idle_percent,
-            instructions_per_frame=found.instructions_per_frame,
-            retransmits=found.retransmits,
-        )
-        for (name, speed, driver), found in session.all("the letter's tables", jobs).items()
-    ]
-    return Table("iperf3 on the lab's boards: Mbit/s, loss and idle in %", IperfRow, tuple(rows))
+    return grid(
+        session,
+        "the letter's tables",
+        "iperf3 on the lab's boards: Mbit/s, loss and idle in %",
+        IperfRow,
+        _cases(test=TESTS, board=_speeds(session), driver=looked_at(session)),
+        lambda test, board, driver: _job(session, DRIVERS[driver], SPEEDS[board], test, seconds),
+        lambda found, board, **_: {**vars(found), "mips": SPEEDS[board]},
+    )
+
+
+def _cases(**axes: Iterable[str]) -> list[dict[str, str]]:
+    """Every combination of values of columns; the last column changes fastest."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
     """The letter's tests on a machine whose memory takes time, with the kernel's drivers before and after the series."""
     drivers = [driver for driver in PAIRS["kernel"] if driver in buildable(session)]
     nics = (session.config.nic,) if session.config.nic else (USB2,) if session.quick else (USB2, NIC)
-    jobs = {
-        (nic, name, driver): Job(
-            f"{board.name}, {nic}, {DRIVERS[driver].title}, {name}",
-            DRIVERS[driver].testbed(session, board.mips, memory=board.memory, nic=nic),
-            partial(trials.throughput, test=_test(name, QUICK_SECONDS)),
-        )
-        for nic in nics
-        for name in TESTS
-        for driver in drivers
-    }
-    rows = [
-        HardwareRow(
-            hardware=board.name,
-            nic=nic,
-            test=name,
-            driver=driver,
-            mbps=found.mbps,
-            loss_percent=found.loss_percent,
-            idle_percent=found.idle_percent,
-            instructions_per_frame=found.instructions_per_frame,
-        )
-        for (nic, name, driver), found in session.all(f"the letter's tests, {board.name}", jobs).items()
-    ]
-    return Table(f"iperf3 on {board.name}", HardwareRow, tuple(rows))
+
+    def job(nic: str, test: str, driver: str) -> Job[trials.Throughput]:
+        bed = DRIVERS[driver].testbed(session, board.mips, memory=board.memory, nic=nic)
+        work = partial(trials.throughput, test=_test(test, QUICK_SECONDS))
+        return Job(f"{board.name}, {nic}, {DRIVERS[driver].title}, {test}", bed, work)
+
+    return grid(
+        session,
+        f"the letter's tests, {board.name}",
+        f"iperf3 on {board.name}",
+        HardwareRow,
+        _cases(nic=nics, test=TESTS, driver=drivers),
+        job,
+        lambda found, **_: {**vars(found), "hardware": board.name},
+    )
 
 
 def letter() -> Table[LetterRow]:
@@ -396,15 +382,14 @@ def ablation(session: Session) -> Table[StepRow]:
 def _step(how: str, patch: int, test: str, less: trials.Throughput, more: trials.Throughput) -> StepRow:
     """What a patch does. The row's own figures are those of the driver that is named: without the patch, or with it."""
     shown = less if how == WITHOUT else more
-    return StepRow(
+    return row_of(
+        StepRow,
+        shown,
         change=how,
         patch=patch,
         what=PATCHES.get(patch, "standard"),
         test=test,
         mbps=shown.window_mbps,
-        loss_percent=shown.loss_percent,
-        idle_percent=shown.idle_percent,
-        instructions_per_frame=shown.instructions_per_frame,
         mbps_change_percent=_percent(more.window_mbps, less.window_mbps),
         idle_change_points=round(more.idle_percent - less.idle_percent, 1),
         instructions_change_percent=_percent(more.instructions_per_frame, less.instructions_per_frame),
@@ -420,61 +405,48 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
     workload = Workload(size=FRAME_BYTES)
     if session.quick:
         workload = replace(workload, duration_ns=QUICK_FORWARDING_NS, relative_width=QUICK_WIDTH)
-    jobs = {
-        (speed, driver): Job(
-            f"{chosen.title} {speed}", chosen.testbed(session, SPEEDS[speed]), partial(throughput.run, workload=workload)
-        )
-        for speed in _speeds(session)
-        for driver, chosen in looked_at(session).items()
-    }
-    rows = [
-        ForwardingRow(
-            board=speed,
-            driver=driver,
-            throughput_pps=round(found.total_throughput_pps or 0.0, 1),
-            instructions_per_frame=None if found.instructions_per_frame is None else round(found.instructions_per_frame),
-        )
-        for (speed, driver), found in session.all("forwarding", jobs).items()
-    ]
-    return Table(f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)", ForwardingRow, tuple(rows))
+    work = partial(throughput.run, workload=workload)
+    return grid(
+        session,
+        "forwarding",
+        f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)",
+        ForwardingRow,
+        _cases(board=_speeds(session), driver=looked_at(session)),
+        lambda board, driver: Job(f"{DRIVERS[driver].title} {board}", DRIVERS[driver].testbed(session, SPEEDS[board]), work),
+        lambda found, **_: {
+            "throughput_pps": round(found.total_throughput_pps or 0.0, 1),
+            "instructions_per_frame": found.instructions_per_frame and round(found.instructions_per_frame),
+        },
+    )
 
 
 def causes(session: Session) -> Table[CauseRow]:
     """UDP with the kernel's drivers, under conditions that might explain where the lab and the letter differ."""
-    built = buildable(session)
-    jobs = {
-        (condition.what, condition.test, board, driver): Job(
-            f"{condition.what}, {condition.test}, {board}, {DRIVERS[driver].title}",
-            built[driver].testbed(
-                session,
-                SPEEDS[board],
-                dut=condition.dut,
-                cost_model=condition.costs is not None,
-                modules=condition.modules,
-            ),
-            partial(trials.throughput, test=condition.trial(_test(condition.test, SECONDS))),
-        )
-        for condition in CONDITIONS
-        for board in condition.boards
-        for driver in condition.drivers
+    built, by = buildable(session), {(one.what, one.test): one for one in CONDITIONS}
+
+    def job(condition: str, test: str, board: str, driver: str) -> Job[trials.Throughput]:
+        one = by[condition, test]
+        costs = one.costs is not None
+        bed = built[driver].testbed(session, SPEEDS[board], dut=one.dut, cost_model=costs, modules=one.modules)
+        work = partial(trials.throughput, test=one.trial(_test(test, SECONDS)))
+        return Job(f"{condition}, {test}, {board}, {DRIVERS[driver].title}", bed, work)
+
+    cases = [
+        {"condition": one.what, "test": one.test, "board": board, "driver": driver}
+        for one in CONDITIONS
+        for board in one.boards
+        for driver in one.drivers
         if driver in built
-    }
-    rows = [
-        CauseRow(
-            condition=what,
-            test=test,
-            board=board,
-            driver=driver,
-            mbps=found.window_mbps,
-            loss_percent=found.loss_percent,
-            idle_percent=found.idle_percent,
-            instructions_per_frame=found.instructions_per_frame,
-            interrupts_per_frame=found.interrupts_per_frame,
-            pause_frames=found.pause_frames,
-        )
-        for (what, test, board, driver), found in session.all("UDP under other conditions", jobs).items()
     ]
-    return Table("UDP under other conditions, with the kernel's drivers", CauseRow, tuple(rows))
+    return grid(
+        session,
+        "UDP under other conditions",
+        "UDP under other conditions, with the kernel's drivers",
+        CauseRow,
+        cases,
+        job,
+        lambda found, **_: {**vars(found), "mbps": found.window_mbps},
+    )
 
 
 def rrul(session: Session) -> Table[RrulRow]:

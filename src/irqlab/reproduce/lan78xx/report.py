@@ -70,38 +70,38 @@ def _bar(name: str, value: float, text: str, driver: str, published: bool) -> Ba
 
 def sections(tables: Tables) -> list[Section]:
     """Plots and tables."""
-    ratios = Group(tables=[page.table(tables.ratios)])
-    forwarding = Group(tables=[page.table(tables.forwarding)])
     return [
         *(_test(tables, name) for name in TESTS),
-        Section("ratios", "What the series does", "What the series does", "After by before, here and in the letter.", [ratios]),
-        _ablation(tables),
-        Section("forwarding", "Forwarding", "Forwarding", "64-byte frames through the DUT.", [forwarding]),
-        *_rrul(tables),
-        *_causes(tables),
-        *_hardware(tables),
+        *page.listing(
+            "ratios", "What the series does", "What the series does", "After by before, here and in the letter.", tables.ratios
+        ),
+        *page.listing(
+            "ablation",
+            "What each patch does",
+            "Patches",
+            f"The series' patches in our driver: {'; '.join(f'{patch}: {what}' for patch, what in PATCHES.items())}. Patches 1 "
+            "and 4 change nothing that can be measured.",
+            tables.ablation,
+            note="with: added to standard; up to: in the series' order, against the patches before it; without: napi against "
+            "napi without it. Changes are what the patch does.",
+        ),
+        *page.listing("forwarding", "Forwarding", "Forwarding", "64-byte frames through the DUT.", tables.forwarding),
+        *page.listing("rrul", "Latency under load", "Latency", "What the answer to the letter asks for.", tables.rrul),
+        *page.listing(
+            "causes",
+            "UDP under other conditions",
+            "UDP",
+            "UDP with the kernel's drivers under other conditions, which might explain where the lab and the letter differ.",
+            tables.causes,
+        ),
+        *page.listing(
+            "hardware",
+            "On stated hardware",
+            "Hardware",
+            "The letter's tests on a machine whose memory takes time, with the kernel's drivers before and after the series.",
+            tables.hardware,
+        ),
     ]
-
-
-def _rrul(tables: Tables) -> list[Section]:
-    if tables.rrul is None:
-        return []
-    intro = "What the answer to the letter asks for."
-    return [Section("rrul", "Latency under load", "Latency", intro, [Group(tables=[page.table(tables.rrul)])])]
-
-
-def _causes(tables: Tables) -> list[Section]:
-    if tables.causes is None:
-        return []
-    intro = "UDP with the kernel's drivers under other conditions, which might explain where the lab and the letter differ."
-    return [Section("causes", "UDP under other conditions", "UDP", intro, [Group(tables=[page.table(tables.causes)])])]
-
-
-def _hardware(tables: Tables) -> list[Section]:
-    if tables.hardware is None:
-        return []
-    intro = "The letter's tests on a machine whose memory takes time, with the kernel's drivers before and after the series."
-    return [Section("hardware", "On stated hardware", "Hardware", intro, [Group(tables=[page.table(tables.hardware)])])]
 
 
 def _test(tables: Tables, test: str) -> Section:
@@ -141,14 +141,3 @@ def _test(tables: Tables, test: str) -> Section:
     group.note = "One core here; the letter's idle time is the mean over two or four."
     what = "receives" if test.endswith("Rx") else "sends"
     return Section(test.lower().replace(" ", "-"), test, test, f"The DUT {what}.", [group])
-
-
-def _ablation(tables: Tables) -> Section:
-    group = Group(tables=[page.table(tables.ablation)])
-    group.note = (
-        "with: added to standard; up to: in the series' order, against the patches before it; without: napi against napi without "
-        "it. Changes are what the patch does."
-    )
-    patches = "; ".join(f"{patch}: {what}" for patch, what in PATCHES.items())
-    intro = f"The series' patches in our driver: {patches}. Patches 1 and 4 change nothing that can be measured."
-    return Section("ablation", "What each patch does", "Patches", intro, [group])

@@ -30,7 +30,7 @@ PAPER = Paper(
     "USENIX Annual Technical Conference (1996); ACM Transactions on Computer Systems 15(3) (1997).",
     driver="irqmod_rtl8139cp",
     measure=measure.measure,
-    findings=findings.findings,
+    claims=findings.CLAIMS,
     picture=report.picture,
     sections=report.sections,
     lead="Figures 6-1 to 7-1 of the paper: a router with and without a process on its forwarding path, and what is left for "

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from irqlab.reproduce.claims import EXPECTED, Claim, Finding, Told, findings_of, judged
+from irqlab.reproduce.claims import EXPECTED, Claim, Test, Told, judged
 from irqlab.reproduce.mogul1997 import causes, published
 from irqlab.reproduce.mogul1997.causes import CauseRow
 from irqlab.reproduce.mogul1997.configurations import (
@@ -49,14 +49,8 @@ WITH_FEEDBACK = quota_name(FEEDBACK_QUOTA)
 EVERY_QUOTA = tuple(map(quota_name, (*QUOTAS, 0)))
 DIPPED = LIMITS[1:3]
 
-Test = Callable[[Tables], Told | None]
 Curves = Mapping[str, CurveRow]
 """By configuration."""
-
-
-def findings(tables: Tables) -> list[Finding]:
-    """In the paper's order; then what else was found."""
-    return findings_of(CLAIMS, tables)
 
 
 # Curves of figures 6-1 to 6-6.
@@ -68,7 +62,7 @@ def _curves(tables: Tables, screend: bool, *names: str) -> Curves:
     return {name: found[name] for name in names if found}
 
 
-def _on(screend: bool, names: Sequence[str], holds: Callable[[Curves], bool], told: Callable[[Curves], str]) -> Test:
+def _on(screend: bool, names: Sequence[str], holds: Callable[[Curves], bool], told: Callable[[Curves], str]) -> Test[Tables]:
     return judged(lambda tables: _curves(tables, screend, *names) or None, holds, told)
 
 
@@ -114,17 +108,17 @@ def _peaks(found: Curves) -> str:
     return f"peaks with screend, in peaks without (the paper): {', '.join(each)}."
 
 
-def _keeps(least: float, screend: bool, name: str) -> Test:
+def _keeps(least: float, screend: bool, name: str) -> Test[Tables]:
     """Whether a curve keeps at least such a share of its peak."""
     return _on(screend, (name,), lambda found: found[name].overload_to_peak >= least, _kept)
 
 
-def _loses(most: float, screend: bool, name: str) -> Test:
+def _loses(most: float, screend: bool, name: str) -> Test[Tables]:
     """Whether it keeps less."""
     return _on(screend, (name,), lambda found: found[name].overload_to_peak < most, _kept)
 
 
-def _below(share: float, screend: bool, quantity: str) -> Test:
+def _below(share: float, screend: bool, quantity: str) -> Test[Tables]:
     """Whether the unmodified kernel's first mark from a rate of the paper's text on is below such a share of its peak."""
 
     def told(tables: Tables) -> Told | None:
@@ -281,7 +275,7 @@ def _without_load(tables: Tables) -> Told | None:
 # Beyond the paper.
 
 
-def _cause(name: str, holds: Callable[[float, float], bool], configuration: str = "") -> Test:
+def _cause(name: str, holds: Callable[[float, float], bool], configuration: str = "") -> Test[Tables]:
     """Whether the outputs with a cause and without it, in peaks, are as expected."""
 
     def told(tables: Tables) -> Told | None:

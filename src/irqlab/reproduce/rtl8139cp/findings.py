@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irqlab.reproduce import reference
-from irqlab.reproduce.claims import EXPECTED, Claim, Finding, Told, findings_of, judged
+from irqlab.reproduce.claims import EXPECTED, Claim, Test, Told, judged
 from irqlab.reproduce.rtl8139cp.configurations import ALONE, MEASURES
 from irqlab.reproduce.rtl8139cp.measure import PAPER_NAMES, RATES, SIZES, PeriodRow, ReceiveRow, Tables
 from irqlab.reproduce.rtl8139cp.periods import (
@@ -41,13 +41,6 @@ LOW, HIGH = ARTICLE_GAIN
 BEFORE, AFTER = (reference.by(PAPER_NAMES[name], "frame_bytes") for name in ("before", "after"))
 """The article's tables, by frame bytes."""
 SHORTEST, LONGEST = SIZES[0], SIZES[-1]
-
-Test = Callable[[Tables], Told | None]
-
-
-def findings(tables: Tables) -> list[Finding]:
-    """In the article's order."""
-    return findings_of(CLAIMS, tables)
 
 
 # The rates.
@@ -100,7 +93,7 @@ def _ms(period_us: int | None) -> str:
     return f"{(period_us or 0) / 1000:g} ms"
 
 
-def _ranged(chip: str, holds: Callable[[Sequence[ChipRow]], bool]) -> Test:
+def _ranged(chip: str, holds: Callable[[Sequence[ChipRow]], bool]) -> Test[Tables]:
     """Whether something holds of the timer's rows on a chip, with all periods and both refills, the one that gains most first."""
 
     def told(tables: Tables) -> Told | None:
@@ -190,7 +183,7 @@ def _saves_when_busy(tables: Tables) -> Told | None:
     )
 
 
-def _runs(size: int, count: Callable[[ReceiveRow], int], holds: Callable[[int, int], bool]) -> Test:
+def _runs(size: int, count: Callable[[ReceiveRow], int], holds: Callable[[int, int], bool]) -> Test[Tables]:
     """Whether something holds of what is counted in a run with the timer, and with NAPI."""
 
     def told(tables: Tables) -> Told | None:

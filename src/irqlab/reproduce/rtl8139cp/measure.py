@@ -15,10 +15,10 @@ from irqlab.present.columns import Col
 from irqlab.reproduce import reference
 from irqlab.reproduce.rtl8139cp import periods
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, testbed, timer
-from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow
+from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow, gain_percent
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, loaded, workload_of
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, row_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -254,17 +254,15 @@ def receive(session: Session, sizes: tuple[int, ...]) -> Table[ReceiveRow]:
     for (size, name), found in session.all("the article's tables", jobs).items():
         said = reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)] if name in PAPER_NAMES else {}
         scale = RUN_FRAMES / found.sent
-        row = ReceiveRow(
+        row = row_of(
+            ReceiveRow,
+            {f"article_{column}": reference.number(said.get(column)) for column in ("ipps", "tput", "rxint", "done")},
             frame_bytes=size,
             configuration=name,
             received_pps=round(found.pps, 1),
-            article_ipps=reference.number(said.get("ipps")),
             frames_per_run=round(found.received * scale),
-            article_tput=reference.number(said.get("tput")),
             rx_interrupts_per_run=round(found.rx_interrupts * scale),
-            article_rxint=reference.number(said.get("rxint")),
             polls_done_per_run=round(found.polls_done * scale),
-            article_done=reference.number(said.get("done")),
             frames_per_poll=_ratio(found.received, found.polls),
             wire_pps=round(found.wire_pps, 1),
         )
@@ -310,13 +308,12 @@ def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]
     rows = []
     for size in sizes:
         pps = {name: found[size, name].total_throughput_pps or 0.0 for name in NAMES}
-        row = CapabilityRow(
+        row = row_of(
+            CapabilityRow,
+            {f"{name}_pps": round(one, 1) for name, one in pps.items()},
             frame_bytes=size,
-            before_pps=round(pps["before"], 1),
-            after_pps=round(pps["after"], 1),
-            napi_pps=round(pps["napi"], 1),
-            gain_percent=_gain_percent(pps["after"], pps["before"]),
-            gain_over_own_napi_percent=_gain_percent(pps["after"], pps["napi"]),
+            gain_percent=gain_percent(pps["after"], pps["before"]),
+            gain_over_own_napi_percent=gain_percent(pps["after"], pps["napi"]),
             article_percent=article_percent(size),
             capped=all(found[size, name].line_rate_limited for name in NAMES),
         )
@@ -324,14 +321,10 @@ def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]
     return Table("Throughput without loss, frames/s, and what the timer gains over NAPI", CapabilityRow, tuple(rows))
 
 
-def _gain_percent(pps: float, base_pps: float) -> float:
-    return round(100 * (pps / base_pps - 1), 2)
-
-
 def article_percent(size: int) -> float:
     """What the article's tables gain at a frame size."""
     before, after = (float(reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)]["ipps"]) for name in ("before", "after"))
-    return _gain_percent(after, before)
+    return gain_percent(after, before)
 
 
 def polls(session: Session) -> Table[PollRow]:
@@ -377,13 +370,11 @@ def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     for (name, us), of in testbeds.items():
         gentle, full = found[name, us, GENTLE_PPS], found[name, us, None]
         held, ring = Held.of(gentle), of.describe()["dut"]["ring_rx"]
-        row = PeriodRow(
+        row = row_of(
+            PeriodRow,
+            held,
             configuration=name,
             period_us=us or None,
-            latency_p50_us=held.p50_us,
-            latency_p99_us=held.p99_us,
-            latency_max_us=held.max_us,
-            held_frames=held.frames,
             loss_ratio=gentle.loss_ratio,
             full_rate_forwarded_pps=round(full.forwarded_pps, 1),
             ring_limit_pps=round(ring * 1e6 / us, 1) if us and ring else None,
@@ -419,16 +410,15 @@ def ablation(session: Session) -> Table[AblationRow]:
     rows = []
     for name, what in ((name, MEASURES[name]) for name in testbeds):
         pps, full, held = searched[name].total_throughput_pps or 0.0, trials[name, None], Held.of(trials[name, GENTLE_PPS])
-        row = AblationRow(
+        row = row_of(
+            AblationRow,
+            held,
             without=name,
             what=what,
             throughput_pps=round(pps, 1),
-            earns_percent=None if name == "all" or not pps else _gain_percent(whole, pps),
+            earns_percent=None if name == "all" or not pps else gain_percent(whole, pps),
             full_rate_forwarded_pps=round(full.forwarded_pps, 1),
             full_rate_instructions_per_frame=_rounded(full.instructions_per_frame),
-            latency_p50_us=held.p50_us,
-            latency_max_us=held.max_us,
-            held_frames=held.frames,
         )
         rows.append(row)
     return Table("Each measure left out alone: what it earns", AblationRow, tuple(rows))

@@ -16,7 +16,7 @@ from irqlab.present.columns import Col
 from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, PERIOD_US, TX
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded, workload_of
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, row_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -126,7 +126,8 @@ def _configured(periods: Sequence[int]) -> list[_Configured]:
     return [_Configured(KERNELS), _Configured(NAPI), *timers]
 
 
-def _gain_percent(pps: float, base_pps: float) -> float:
+def gain_percent(pps: float, base_pps: float) -> float:
+    """What a rate is more than another, in per cent; 0: there is no other."""
     return round(100 * (pps / base_pps - 1), 2) if base_pps else 0.0
 
 
@@ -151,7 +152,7 @@ def chips(session: Session) -> Table[ChipRow]:
         pps, kernels, napi = (
             found[chip, of].total_throughput_pps or 0.0 for of in (one, _Configured(KERNELS), _Configured(NAPI))
         )
-        gains = (_gain_percent(pps, kernels), _gain_percent(pps, napi))
+        gains = (gain_percent(pps, kernels), gain_percent(pps, napi))
         rows.append(ChipRow(chip, one.name, one.period_us, one.refill, round(result.total_throughput_pps or 0.0, 1), *gains))
     return Table("The timer over its range of periods, 60 bytes: throughput without loss", ChipRow, tuple(rows))
 
@@ -173,7 +174,7 @@ def cards(session: Session) -> Table[CardRow]:
     rows = []
     for (card, one), result in found.items():
         pps, kernels = result.total_throughput_pps or 0.0, found[card, every[0]].total_throughput_pps or 0.0
-        rows.append(CardRow(card, one.name, round(pps, 1), _gain_percent(pps, kernels)))
+        rows.append(CardRow(card, one.name, round(pps, 1), gain_percent(pps, kernels)))
     return Table("The timer of 1 ms, refilled at once, on two models of the chip, 60 bytes", CardRow, tuple(rows))
 
 
@@ -197,13 +198,14 @@ def rules(session: Session) -> Table[RuleRow]:
     rows = []
     for us, refill in every:
         pps, base = (searched[us, one].total_throughput_pps or 0.0 for one in (refill, DEFERRED))
-        row = RuleRow(
+        row = row_of(
+            RuleRow,
+            Held.of(trials[us, refill, GENTLE_PPS]),
             refill=refill,
             period_us=us,
             throughput_pps=round(pps, 1),
-            gain_percent=_gain_percent(pps, base),
+            gain_percent=gain_percent(pps, base),
             full_rate_forwarded_pps=round(trials[us, refill, None].forwarded_pps, 1),
-            latency_p50_us=Held.of(trials[us, refill, GENTLE_PPS]).p50_us,
         )
         rows.append(row)
     return Table("Refill rules, 60 bytes", RuleRow, tuple(rows))
@@ -231,15 +233,15 @@ def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
     rows = []
     for one, result in found.items():
         pps, instructions = result.total_throughput_pps or 0.0, result.instructions_per_frame
-        row = HardwareRow(
+        row = row_of(
+            HardwareRow,
+            one,
             hardware=board.name,
             configuration=one.name,
-            period_us=one.period_us,
-            refill=one.refill,
             throughput_pps=round(pps, 1),
             instructions_per_frame=None if instructions is None else round(instructions, 1),
-            gain_percent=_gain_percent(pps, kernels),
-            gain_over_own_napi_percent=_gain_percent(pps, napi),
+            gain_percent=gain_percent(pps, kernels),
+            gain_over_own_napi_percent=gain_percent(pps, napi),
         )
         rows.append(row)
     return Table(f"Throughput without loss on {board.name}, 60 bytes", HardwareRow, tuple(rows))

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irqlab.present import plots, series
+from irqlab.present import plots
 from irqlab.present.parts import Group, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
-from irqlab.reproduce.rtl8139cp.measure import RUN_FRAMES, CapabilityRow, ReceiveRow, Tables
+from irqlab.reproduce.rtl8139cp.measure import RUN_FRAMES, ReceiveRow, Tables
 from irqlab.reproduce.rtl8139cp.periods import AT_ONCE, CHIPS, DEFERRED, KERNELS, NAPI, TIMER
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS
 from irqlab.reproduce.table import Table
@@ -49,8 +49,8 @@ def _lines(receive: Table[ReceiveRow], relative: bool) -> list[Line]:
     for number, (name, title) in enumerate(NAMES.items()):
         measured, published = _by_size(by.get(name, ()), base)
         if published:
-            lines.append(Line(f"series-{number}-paper", f"{title}, the article", series.published_style(number), published))
-        lines.append(Line(f"series-{number}", title, series.measured_style(number), measured))
+            lines.append(page.published(number, title, published, "the article"))
+        lines.append(page.line(number, title, measured))
     return lines
 
 
@@ -69,13 +69,28 @@ def _absolute(receive: Table[ReceiveRow]) -> Plot:
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_receive(tables), _period(tables), _range(tables), _ablation(tables), _costs(tables), _provenance(tables)]
+    return [
+        _receive(tables),
+        _period(tables),
+        _range(tables),
+        _ablation(tables),
+        *page.listing(
+            "costs", "Where the instructions go", "Instructions", "Short frames at the wire's full rate.", tables.profile
+        ),
+        *page.listing(
+            "provenance",
+            "Where the article's table is from",
+            "Provenance",
+            "The article quotes the kernel's NAPI_HOWTO.txt, which has a table of a gigabit NIC (e1000).",
+            tables.provenance,
+        ),
+    ]
 
 
 def _receive(tables: Tables) -> Section:
     capability = tables.capability
     lines = [
-        Line(f"series-{number}", title, series.measured_style(number), [(r.frame_bytes, _pps(r, name) / 1e3) for r in capability])
+        page.line(number, title, [(r.frame_bytes, getattr(r, f"{name}_pps") / 1e3) for r in capability])
         for number, (name, title) in enumerate(NAMES.items())
     ]
     group = Group(legend=page.legend(tuple(NAMES.values())))
@@ -88,19 +103,12 @@ def _receive(tables: Tables) -> Section:
     return Section("receive", "Receiving", "Receiving", "The article's two tables, and the gain it claims.", [group])
 
 
-def _pps(row: CapabilityRow, name: str) -> float:
-    return {"before": row.before_pps, "after": row.after_pps, "napi": row.napi_pps}[name]
-
-
 def _period(tables: Tables) -> Section:
     data = tables.period
     us = [r for r in data if r.period_us is not None]
-    latency = [
-        Line(f"series-{number}", name, series.measured_style(number), [((r.period_us or 0) / 1e3, value) for r, value in points])
-        for number, (name, points) in enumerate(
-            (("p50", [(r, r.latency_p50_us) for r in us]), ("p99", [(r, r.latency_p99_us) for r in us]))
-        )
-    ]
+    p50s: list[Point] = [((r.period_us or 0) / 1e3, r.latency_p50_us) for r in us]
+    p99s: list[Point] = [((r.period_us or 0) / 1e3, r.latency_p99_us) for r in us]
+    latency = [page.line(0, "p50", p50s), page.line(1, "p99", p99s)]
     group = Group(tables=[page.table(data)])
     if us:
         drawn = plots.over_load(latency, "µs", "Latency over the period", None, x_label="Period, ms")
@@ -125,10 +133,7 @@ def _range(tables: Tables) -> Section:
         points: list[list[Point]] = [[(us / 1e3, r.throughput_pps / 1e3) for r in rows for us in periods] for rows in others]
         points += [[((r.period_us or 0) / 1e3, r.throughput_pps / 1e3) for r in rows] for rows in timers]
         if periods:
-            lines = [
-                Line(f"series-{n}", name, series.measured_style(n), found)
-                for n, (name, found) in enumerate(zip(RANGED, points, strict=True))
-            ]
+            lines = [page.line(n, name, found) for n, (name, found) in enumerate(zip(RANGED, points, strict=True))]
             drawn = plots.over_load(lines, "kpps", "Throughput without loss over the period", None, x_label="Period, ms")
             group.plots.append(page.plot(chip, drawn))
     groups = [group, Group("Refill rules", tables=[page.table(tables.rules)])]
@@ -140,12 +145,6 @@ def _range(tables: Tables) -> Section:
     return Section("range", "Where the timer wins", "Where it wins", intro, groups)
 
 
-def _provenance(tables: Tables) -> Section:
-    group = Group(tables=[page.table(tables.provenance)])
-    intro = "The article quotes the kernel's NAPI_HOWTO.txt, which has a table of a gigabit NIC (e1000)."
-    return Section("provenance", "Where the article's table is from", "Provenance", intro, [group])
-
-
 def _ablation(tables: Tables) -> Section:
     data = tables.ablation
     shown = (
@@ -154,8 +153,3 @@ def _ablation(tables: Tables) -> Section:
     )  # fmt: skip
     group = Group(tables=[page.table(data, *shown)])
     return Section("ablation", "What each measure earns", "Measures", "Each of the article's measures left out alone.", [group])
-
-
-def _costs(tables: Tables) -> Section:
-    group = Group(tables=[page.table(tables.profile)])
-    return Section("costs", "Where the instructions go", "Instructions", "Short frames at the wire's full rate.", [group])

@@ -34,20 +34,20 @@ def loaded(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> F
 class Held:
     """Latency in µs, and the mean number of frames in the DUT; None: no frame came out."""
 
-    p50_us: float | None = None
-    p99_us: float | None = None
-    max_us: float | None = None
-    frames: float | None = None
+    latency_p50_us: float | None = None
+    latency_p99_us: float | None = None
+    latency_max_us: float | None = None
+    held_frames: float | None = None
 
     @classmethod
     def of(cls, trial: ForwardingResult) -> Held:
         """Of a trial with one stream. Frames in the DUT: arrivals times the time in it (Little's law)."""
-        latency = trial.streams[0]["latency"]
-        if not latency["count"]:
+        latency = trial.streams[0].latency
+        if not latency.count:
             return cls()
         received_pps = trial.total("received") / trial.window_s
-        p50, p99, most = (latency[f"{name}_ns"] / 1e3 for name in ("p50", "p99", "max"))
-        return cls(p50, p99, most, round(received_pps * latency["mean_ns"] / 1e9, 3))
+        p50, p99, most = (ns / 1e3 for ns in (latency.p50_ns, latency.p99_ns, latency.max_ns))
+        return cls(p50, p99, most, round(received_pps * latency.mean_ns / 1e9, 3))
 
 
 class Patient(TrialRunner):

@@ -9,8 +9,8 @@ from irqlab import units
 from irqlab.reproduce.claims import EXPECTED, Claim, Told, judged
 from irqlab.reproduce.salah2009 import experiments, rows
 from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, of_cliff
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
 AGREE = 0.15

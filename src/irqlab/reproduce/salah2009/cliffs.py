@@ -12,7 +12,8 @@ from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009 import loads
 from irqlab.reproduce.salah2009.loads import Cliffs
 from irqlab.reproduce.salah2009.rows import Row
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, row_of
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.runner import TrialRunner
 
 Found = tuple[External, External, Internal]
@@ -92,31 +93,16 @@ def table(found: Found) -> Table[CliffRow]:
 
 def internal_table(found: Found) -> Table[CostRow]:
     """Costs of a packet, and the cliff if every packet costs as much."""
-    receiving, _, i = found
-    row = CostRow(
-        rate_pps=i.rate_pps,
-        interrupt_ns=i.interrupt_ns,
-        kernel_ns=i.kernel_ns,
-        application_ns=i.application_ns,
-        interrupts_per_packet=i.interrupts_per_packet,
-        closed_form_pps=i.cliff_pps,
-        external_pps=receiving.cliff_pps,
-    )
+    receiving, _, inside = found
+    row = row_of(CostRow, inside, closed_form_pps=inside.cliff_pps, external_pps=receiving.cliff_pps)
     return Table("Costs of a packet, from the profiler (ns)", CostRow, (row,))
 
 
 def curve_table(found: Found) -> Table[SweepRow]:
     """The sweep."""
     rows = [
-        SweepRow(
-            application=name,
-            offered_pps=t.offered_pps,
-            application_pps=t.application_pps,
-            loss_ratio=t.loss_ratio,
-            cpu_used=t.cpu_used,
-            p99_ns=t.latency["p99_ns"] if t.latency and t.latency["count"] else None,
-        )
+        trial_row(SweepRow, trial, application=name)
         for name, one in ((RECEIVES, found[0]), (ECHOES, found[1]))
-        for t in one.curve
+        for trial in one.curve
     ]
     return Table("The sweep for the cliff", SweepRow, tuple(rows))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from irqlab import units
-from irqlab.reproduce.claims import Claim, Told, judged
+from irqlab.reproduce.claims import Claim, Test, Told, judged
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
 ALIKE = 0.15
@@ -36,7 +36,6 @@ HALF = 0.5
 QUARTERS = (0.25, 0.5, 0.75)
 COMPARED = (rows.DE, rows.NAPI, rows.HYBRID)
 
-Test = Callable[[Tables], Told | None]
 Means = Mapping[tuple[str, float], float | None]
 """Mean round trips in ns, by scheme and load: a share of the cliff, or a rate in frames/s."""
 
@@ -179,7 +178,7 @@ OF_PINGS = _Words("", " at", lambda pps: f"{units.grouped(pps)} a second")
 
 def _compared(
     words: _Words, of: Callable[[Tables], Means], schemes: Sequence[str], theirs: str, holds: Callable[[Pairs], bool]
-) -> Test:
+) -> Test[Tables]:
     """Whether something holds of the round trips of each of the schemes against those of another."""
 
     def told(tables: Tables) -> Told | None:
@@ -226,7 +225,7 @@ def _told_low(found: Low) -> str:
 # Figure 7(e), (f).
 
 
-def _interrupts(schemes: Sequence[str], chosen: Callable[[Sequence[ReceivingRow]], list[ReceivingRow]]) -> Test:
+def _interrupts(schemes: Sequence[str], chosen: Callable[[Sequence[ReceivingRow]], list[ReceivingRow]]) -> Test[Tables]:
     """Whether interrupts a second fall somewhere between the loads chosen of a scheme's curve, with each scheme."""
 
     def told(tables: Tables) -> Told | None:

@@ -24,12 +24,13 @@ from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, row_of
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import drivers
 from irqlab.setup import kernel as kernels
-from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.trials.application import ApplicationTrial
 
 POISSON, FORWARDING, INTERFACES, OTHERS, REFILL, LOW_RATES = (
     "Poisson arrivals",
@@ -219,29 +220,20 @@ def measure(session: Session, cliff_pps: float) -> Table[ExperimentRow]:
     }
     found = session.all("experiments", jobs)
     table = [
-        row_of(one, scheme, load, result)
+        trial_row(
+            ExperimentRow,
+            r,
+            experiment=one.name,
+            setting=one.setting,
+            scheme=scheme,
+            load_of_cliff=load,
+            application_pps=r.returned_pps if r.spec.forwards else r.application_pps,
+            instructions_per_frame=r.instructions_per_datagram,
+        )
         for one in chosen
-        for (scheme, load, _), result in zip(one.trials, found[one.name, one.setting], strict=True)
+        for (scheme, load, _), r in zip(one.trials, found[one.name, one.setting], strict=True)
     ]
     return Table("Experiments", ExperimentRow, tuple(table))
-
-
-def row_of(one: Experiment, scheme: str, load: float | None, result: ApplicationResult) -> ExperimentRow:
-    """A trial's row."""
-    latency = result.latency if result.latency and result.latency["count"] else {}
-    return ExperimentRow(
-        experiment=one.name,
-        setting=one.setting,
-        scheme=scheme,
-        load_of_cliff=load,
-        offered_pps=result.offered_pps,
-        application_pps=result.returned_pps if result.spec.forwards else result.application_pps,
-        interrupts_per_s=result.interrupts_per_s,
-        cpu_available=result.cpu_available,
-        ksoftirqd_share=result.ksoftirqd_share,
-        instructions_per_frame=result.instructions_per_datagram,
-        mean_ns=latency.get("mean_ns"),
-    )
 
 
 # The cliff's signs, and its closed form.
@@ -280,15 +272,14 @@ def cliffs(session: Session) -> Table[ConditionRow]:
         jobs[name] = Job(name, testbed, partial(find_cliff, workload=workload))
     table = []
     for name, (outside, inside) in session.all("the cliff under conditions", jobs).items():
-        row = ConditionRow(
+        row = row_of(
+            ConditionRow,
+            inside,
+            {f"{sign}_pps": pps for sign, pps in outside.signs_pps.items()},
             condition=name,
-            cpu_pps=outside.signs_pps["cpu"],
-            throughput_pps=outside.signs_pps["throughput"],
-            loss_pps=outside.signs_pps["loss"],
             closed_form_pps=inside.cliff_pps,
             closed_form_error=inside.cliff_pps / outside.cliff_pps - 1,
             interrupt_share=inside.interrupt_ns / (inside.interrupt_ns + inside.packet_ns),
-            interrupts_per_packet=inside.interrupts_per_packet,
         )
         table.append(row)
     return Table("The cliff under conditions, and the closed form", ConditionRow, tuple(table))

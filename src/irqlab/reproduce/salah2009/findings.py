@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irqlab import units
-from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, Told, findings_of, judged
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Test, Told, judged
 from irqlab.reproduce.salah2009 import causes, comparisons, overload, rows, switching
 from irqlab.reproduce.salah2009.cliffs import INTERNAL, RECEIVES
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.overload import OverloadRow
 from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours, paper
 from irqlab.reproduce.salah2009.switching import EstimateRow
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
 OVERLOADS = (2.0, 4.0)
@@ -36,13 +36,6 @@ WORSE, LATER = 0.02, 0.05
 """What adaptive may be behind the best: in throughput, and in p99."""
 HALF = 0.5
 ARRIVALS = {"constant": "constant arrivals", "poisson": "Poisson arrivals", "bursts": "bursts"}
-
-Test = Callable[[Tables], Told | None]
-
-
-def findings(tables: Tables) -> list[Finding]:
-    """In the paper's order; then today's schemes."""
-    return findings_of(CLAIMS, tables)
 
 
 # Section 4.2: the cliff.
@@ -76,7 +69,7 @@ def _closed_form(tables: Tables) -> Told:
 # Starvation.
 
 
-def _starves(scheme: str, starves: bool) -> Test:
+def _starves(scheme: str, starves: bool) -> Test[Tables]:
     """Whether the application starves under a scheme, or does not."""
 
     def told(tables: Tables) -> Told | None:

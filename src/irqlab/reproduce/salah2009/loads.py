@@ -13,6 +13,7 @@ from irqlab.methods.cliff import PRECISION, QUICK_PRECISION
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 
@@ -183,55 +184,19 @@ def curve(runner: TrialRunner, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
 
 def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Table[ReceivingRow]:
     """What the application receives; `curves` are of drivers by name."""
-    rows = []
-    for driver, one in curves:
-        for load, r in one.receiving:
-            sent = max(1, r.places.sent)
-            row = ReceivingRow(
-                driver=driver,
-                scheme=one.row.scheme,
-                setting=one.row.setting,
-                load_of_cliff=load,
-                offered_pps=r.offered_pps,
-                application_pps=r.application_pps,
-                loss_ratio=r.loss_ratio,
-                lost_nic=r.places.nic / sent,
-                lost_backlog=r.places.backlog / sent,
-                lost_socket=r.places.socket / sent,
-                lost_elsewhere=r.places.elsewhere / sent,
-                interrupts_per_s=r.interrupts_per_s,
-                cpu_available=r.cpu_available,
-                ksoftirqd_wakeups_per_s=r.ksoftirqd_wakeups_per_s,
-                ksoftirqd_share=r.ksoftirqd_share,
-                time_squeezes=r.time_squeezes,
-                switches=r.switches,
-            )
-            rows.append(row)
+    rows = (
+        trial_row(ReceivingRow, r, one.row, driver=driver, load_of_cliff=load)
+        for driver, one in curves
+        for load, r in one.receiving
+    )
     return Table(title, ReceivingRow, tuple(rows))
 
 
 def echoing_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Table[EchoingRow]:
     """The round trip through the application."""
-    rows = []
-    for driver, one in curves:
-        for load, r in one.echoing:
-            latency = r.latency if r.latency and r.latency["count"] else {}
-            row = EchoingRow(
-                driver=driver,
-                scheme=one.row.scheme,
-                setting=one.row.setting,
-                load_of_echo_cliff=load,
-                offered_pps=r.offered_pps,
-                returned_pps=r.returned_pps,
-                loss_ratio=r.loss_ratio,
-                lost_application=r.places.application / max(1, r.places.sent),
-                mean_ns=latency.get("mean_ns"),
-                p50_ns=latency.get("p50_ns"),
-                p90_ns=latency.get("p90_ns"),
-                p99_ns=latency.get("p99_ns"),
-                p999_ns=latency.get("p999_ns"),
-                max_ns=latency.get("max_ns"),
-                cpu_available=r.cpu_available,
-            )
-            rows.append(row)
+    rows = (
+        trial_row(EchoingRow, r, one.row, driver=driver, load_of_echo_cliff=load)
+        for driver, one in curves
+        for load, r in one.echoing
+    )
     return Table(title, EchoingRow, tuple(rows))

@@ -15,6 +15,7 @@ from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 
@@ -81,21 +82,7 @@ def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, worklo
 
 def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Shares]]]) -> Table[OverloadRow]:
     """Where the CPU's instructions go."""
-    rows = [
-        OverloadRow(
-            load_of_cliff=load,
-            scheme=row.name,
-            offered_pps=r.offered_pps,
-            taken_pps=(r.places.sent - r.places.nic) / r.spec.loaded_s,
-            application_pps=r.application_pps,
-            hardirq=shares.hardirq,
-            softirq=shares.softirq,
-            process_kernel=shares.process_kernel,
-            user=shares.user,
-            ksoftirqd_share=r.ksoftirqd_share,
-        )
-        for load, row, (r, shares) in found
-    ]
+    rows = [trial_row(OverloadRow, r, shares, load_of_cliff=load, scheme=row.name) for load, row, (r, shares) in found]
     return Table("Under overload: where the instructions go", OverloadRow, tuple(rows))
 
 
@@ -107,16 +94,12 @@ def long(runner: TrialRunner, row: Row, cliff_pps: float, quick: bool) -> Applic
 def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Table[StarvationRow]:
     """Over seconds."""
     rows = [
-        StarvationRow(
+        trial_row(
+            StarvationRow,
+            r,
             scheme=row.name,
             window_s=r.spec.duration_ns / 1e9,
-            offered_pps=r.offered_pps,
-            application_pps=r.application_pps,
             share_received=r.application_pps / r.offered_pps,
-            lost_nic=r.places.nic / max(1, r.places.sent),
-            lost_socket=r.places.socket / max(1, r.places.sent),
-            interrupts_per_s=r.interrupts_per_s,
-            switches=r.switches,
         )
         for row, r in found
     ]

@@ -12,6 +12,7 @@ from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
@@ -49,20 +50,5 @@ def measure(runner: TrialRunner, row: Row, quick: bool) -> list[ApplicationResul
 
 def table(found: Found) -> Table[PingRow]:
     """The figure."""
-    rows = []
-    for row, results in found:
-        for r in results:
-            latency = r.latency or {}
-            ping = PingRow(
-                scheme=row.scheme,
-                offered_pps=r.offered_pps,
-                answered_pps=r.returned_pps,
-                mean_ns=latency.get("mean_ns"),
-                p50_ns=latency.get("p50_ns"),
-                p99_ns=latency.get("p99_ns"),
-                max_ns=latency.get("max_ns"),
-                interrupts_per_s=r.interrupts_per_s,
-                cpu_available=r.cpu_available,
-            )
-            rows.append(ping)
+    rows = [trial_row(PingRow, r, row, answered_pps=r.returned_pps) for row, results in found for r in results]
     return Table("Figure 8: round trip of pings, answered by the kernel", PingRow, tuple(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from irqlab.reproduce import reference
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
-from irqlab.reproduce.salah2009.tables import Tables
+from irqlab.reproduce.salah2009.measure import Tables
 
 EQUAL = 0.02
 """Two figures that differ by no more than this share are level."""

@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from irqlab import units
-from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.series import Line, Point
+from irqlab.present.series import Line
 from irqlab.reproduce import page
 from irqlab.reproduce.salah2009 import rows
-from irqlab.reproduce.salah2009.cliffs import RECEIVES, SweepRow
+from irqlab.reproduce.salah2009.cliffs import RECEIVES
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.measure import Tables
 from irqlab.reproduce.salah2009.ping import PingRow
 from irqlab.reproduce.salah2009.points import EQUAL, of_cliff, paper
 from irqlab.reproduce.salah2009.switching import OverTimeRow
-from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.table import Table
 
 LOW_KPPS = 2.5
@@ -30,8 +29,6 @@ COMPARED = (rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE)
 TODAYS = (rows.NAPI, rows.HYBRID, rows.ADAPTIVE, *rows.TODAYS)
 OF_CLIFF = "Load, times the cliff"
 ESTIMATED = ("offered", "estimate")
-NUMBERS = {scheme: number for number, scheme in enumerate(rows.SERIES)}
-
 Schemed = TypeVar("Schemed", ReceivingRow, EchoingRow, PingRow)
 Crosses = dict[str, tuple[float, float]]
 """What the paper says, by scheme."""
@@ -62,8 +59,16 @@ def picture(tables: Tables) -> Group:
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    every = (_cliff, _budget, _figure7, _ping, _switching, _today, _why)
-    return [*(section(tables) for section in every), *_experiments(tables)]
+    every = (_cliff, _budget, _figure7, _ping, _switching, _today)
+    why = page.listing(
+        "why",
+        "Why",
+        "Why",
+        "Where the instructions go under overload, as shares of the window, and what is left of an application over seconds.",
+        tables.overload,
+        tables.starvation,
+    )
+    return [*(section(tables) for section in every), *why, *_experiments(tables)]
 
 
 def _ours(data: Table[Schemed], tables: Tables) -> Table[Schemed]:
@@ -74,34 +79,15 @@ def _lines(
     data: Iterable[Schemed],
     x: Callable[[Schemed], float | None],
     y: Callable[[Schemed], float | None],
-    only: Sequence[str] = rows.SERIES,
+    shown: Sequence[str] = rows.SERIES,
     crosses: Crosses | None = None,
 ) -> list[Line]:
-    """One line per scheme; its style is that of the scheme's place in SERIES."""
-    points: dict[str, list[Point]] = {}
-    for row in data:
-        place = x(row)
-        if row.scheme in only and row.scheme in NUMBERS and place is not None:
-            points.setdefault(row.scheme, []).append((place, y(row)))
-    return [
-        Line(
-            f"series-{NUMBERS[scheme]}",
-            scheme,
-            series.measured_style(NUMBERS[scheme]),
-            sorted(points[scheme], key=lambda point: point[0]),
-            cross=(crosses or {}).get(scheme),
-        )
-        for scheme in rows.SERIES
-        if scheme in points
-    ]
+    """One line per scheme."""
+    return page.lines(data, rows.SERIES, lambda row: row.scheme, x, y, shown, crosses)
 
 
 def _over_cliff(title: str, lines: Sequence[Line], label: str, top: float | None = None) -> Plot:
-    return page.plot(title, plots.over_load(lines, label, title, None, top, OF_CLIFF))
-
-
-def _over_kpps(title: str, lines: Sequence[Line], label: str, top: float | None = None) -> Plot:
-    return page.plot(title, plots.over_load(lines, label, title, None, top))
+    return page.over(title, lines, label, OF_CLIFF, top)
 
 
 def _load(row: ReceivingRow) -> float:
@@ -122,35 +108,34 @@ def _cliff_pps(data: Iterable[ReceivingRow]) -> float:
     return row.offered_pps / row.load_of_cliff
 
 
-def _received(ours: Table[ReceivingRow], only: Sequence[str] = COMPARED, title: str = "Figure 7(a): received") -> Plot:
+def _received(ours: Table[ReceivingRow], shown: Sequence[str] = COMPARED, title: str = "Figure 7(a): received") -> Plot:
     base = _cliff_pps(ours)
-    lines = _lines(ours, _load, lambda row: row.application_pps / base, only)
+    lines = _lines(ours, _load, lambda row: row.application_pps / base, shown)
     return _over_cliff(title, lines, "times the cliff")
 
 
-def _interrupts(ours: Table[ReceivingRow], only: Sequence[str] = COMPARED, title: str = "Figure 7(e): interrupts") -> Plot:
+def _interrupts(ours: Table[ReceivingRow], shown: Sequence[str] = COMPARED, title: str = "Figure 7(e): interrupts") -> Plot:
     base, turn = _cliff_pps(ours), of_cliff("interrupt_rate_turns_at")
     crosses = {rows.NAPI: (turn, turn), rows.HYBRID: (of_cliff("hybrid_interrupts_fall_to_zero_at"), 0.0)}
-    lines = _lines(ours, _load, lambda row: row.interrupts_per_s / base, only, crosses)
+    lines = _lines(ours, _load, lambda row: row.interrupts_per_s / base, shown, crosses)
     return _over_cliff(title, lines, "a second, times the cliff")
 
 
-def _cpu_left(ours: Table[ReceivingRow], only: Sequence[str] = COMPARED, title: str = "Figure 7(f): CPU left") -> Plot:
+def _cpu_left(ours: Table[ReceivingRow], shown: Sequence[str] = COMPARED, title: str = "Figure 7(f): CPU left") -> Plot:
     crosses = {rows.NAPI: (of_cliff("cpu_availability_reaches_zero_at"), 0.0)}
-    lines = _lines(ours, _load, lambda row: 100 * row.cpu_available, only, crosses)
+    lines = _lines(ours, _load, lambda row: 100 * row.cpu_available, shown, crosses)
     return _over_cliff(title, lines, "%", 105)
 
 
 def _cliff(tables: Tables) -> Section:
     sweep = tables.cliff_sweep.where(lambda r: r.application == RECEIVES)
 
-    def line(number: int, what: str, y: Callable[[SweepRow], float]) -> Line:
-        return Line(f"series-{number}", what, series.measured_style(number), [(r.offered_pps / 1e3, y(r)) for r in sweep])
-
+    received = page.line(0, "received, kpps", [(r.offered_pps / 1e3, r.application_pps / 1e3) for r in sweep])
+    used = page.line(1, "CPU used, %", [(r.offered_pps / 1e3, 100 * r.cpu_used) for r in sweep])
     group = Group(
         plots=[
-            _over_kpps("The application receives", [line(0, "received, kpps", lambda r: r.application_pps / 1e3)], "kpps"),
-            _over_kpps("CPU used", [line(1, "CPU used, %", lambda r: 100 * r.cpu_used)], "%", 105),
+            page.over("The application receives", [received], "kpps"),
+            page.over("CPU used", [used], "%", top=105),
         ],
         tables=[page.table(tables.cliff), page.table(tables.cliff_costs), page.table(tables.cliff_sweep, folded=True)],
     )
@@ -164,20 +149,19 @@ def _cliff(tables: Tables) -> Section:
 def _budget(tables: Tables) -> Section:
     receiving, echoing = tables.budget, tables.budget_round_trip
     base = _cliff_pps(receiving)
-    received, trips = [], []
-    times = echoing.by(lambda r: r.scheme)
     awake = (of_cliff("ksoftirqd_awakened_at_budget_300"), 0.0)
-    for number, (scheme, every) in enumerate(receiving.by(lambda r: r.scheme).items()):
-        style = series.measured_style(number)
-        points: list[Point] = [(r.load_of_cliff, r.application_pps / base) for r in every]
-        cross = awake if scheme == rows.NAPI else None
-        received.append(Line(f"series-{number}", scheme, style, points, cross=cross))
-        back: list[Point] = [(_kpps(r), _us(r.p50_ns)) for r in times.get(scheme, ())]
-        trips.append(Line(f"series-{number}", scheme, style, back))
+    schemes = tuple(receiving.by(lambda r: r.scheme))
+    received = page.lines(
+        receiving, schemes, lambda r: r.scheme, _load, lambda r: r.application_pps / base, crosses={rows.NAPI: awake}
+    )
+    trips = [
+        page.line(number, scheme, [(_kpps(r), _us(r.p50_ns)) for r in echoing if r.scheme == scheme])
+        for number, scheme in enumerate(schemes)
+    ]
     group = Group(
         plots=[
             _over_cliff("Figure 6(a): received", received, "times the cliff"),
-            _over_kpps("Figure 6(b): round trip, median", trips, "µs"),
+            page.over("Figure 6(b): round trip, median", trips, "µs"),
         ],
         tables=[page.table(receiving), page.table(echoing, folded=True)],
         note="Lines in the order of the table: the smallest budget first. With a budget below 64 the poll's weight is lowered to "
@@ -195,10 +179,10 @@ def _figure7(tables: Tables) -> Section:
         legend=page.legend(rows.SERIES[: len(COMPARED)], PUBLISHED),
         plots=[
             _over_cliff("Figure 7(b): lost", _lines(data, _load, lambda row: 100 * row.loss_ratio, COMPARED), "%", 105),
-            _over_kpps("Figure 7(c): round trip, median", times, "µs"),
-            _over_kpps("Figure 7(d): at low rates", _cut(times, LOW_KPPS), "µs"),
+            page.over("Figure 7(c): round trip, median", times, "µs"),
+            page.over("Figure 7(d): at low rates", _cut(times, LOW_KPPS), "µs"),
             _cpu_left(data),
-            _over_kpps("Round trip, p99", _lines(trips, _kpps, lambda row: _us(row.p99_ns), COMPARED), "µs"),
+            page.over("Round trip, p99", _lines(trips, _kpps, lambda row: _us(row.p99_ns), COMPARED), "µs"),
             _over_cliff(
                 "ksoftirqd's run time", _lines(data, _load, lambda row: 100 * row.ksoftirqd_share, COMPARED, awake), "%", 105
             ),
@@ -244,29 +228,26 @@ def _ping(tables: Tables) -> Section:
     lines = _lines(tables.ping, _kpps, lambda row: _us(row.mean_ns))
     group = Group(
         legend=page.legend(rows.SERIES[: len(COMPARED)]),
-        plots=[_over_kpps("Figure 8(a)", lines, "µs"), _over_kpps("Figure 8(b)", _cut(lines, LOW_KPPS), "µs")],
+        plots=[page.over("Figure 8(a)", lines, "µs"), page.over("Figure 8(b)", _cut(lines, LOW_KPPS), "µs")],
         tables=[page.table(tables.ping, folded=True)],
     )
     return Section("ping", "Pings (figure 8)", "Figure 8", "Mean round trip of ICMP echoes, which the kernel answers.", [group])
 
 
-def estimate_drawings(data: Table[OverTimeRow]) -> dict[str, str]:
-    """The estimate over time beside what is offered, a drawing (SVG) for each load, by its title."""
-    drawn = {}
+def _estimates(data: Table[OverTimeRow]) -> list[Plot]:
+    """The estimate over time beside what is offered, a plot for each load."""
+    drawn = []
     for pattern, every in data.by(lambda r: r.pattern).items():
-        lines = [
-            Line("series-0", ESTIMATED[0], series.measured_style(0), [(r.at_ms, r.offered_pps / 1e3) for r in every]),
-            Line("series-1", ESTIMATED[1], series.measured_style(1), [(r.at_ms, r.estimate_pps / 1e3) for r in every]),
-        ]
-        title = f"The estimate: {pattern}"
-        drawn[title] = plots.over_load(lines, "kpps", title, None, None, "ms")
+        offered = page.line(0, ESTIMATED[0], [(r.at_ms, r.offered_pps / 1e3) for r in every])
+        estimate = page.line(1, ESTIMATED[1], [(r.at_ms, r.estimate_pps / 1e3) for r in every])
+        drawn.append(page.over(f"The estimate: {pattern}", [offered, estimate], "kpps", "ms"))
     return drawn
 
 
 def _switching(tables: Tables) -> Section:
     group = Group(
         legend=page.legend(ESTIMATED),
-        plots=[page.plot(title, svg) for title, svg in estimate_drawings(tables.over_time).items()],
+        plots=_estimates(tables.over_time),
         tables=[
             page.table(tables.switches),
             page.table(tables.settling),
@@ -288,7 +269,7 @@ def _today(tables: Tables) -> Section:
         group = Group(heading=driver, legend=page.legend(rows.SERIES))
         group.plots = [
             _received(data, TODAYS, "Received"),
-            _over_kpps("Round trip, median", _lines(trips.get(driver, ()), _kpps, lambda row: _us(row.p50_ns), TODAYS), "µs"),
+            page.over("Round trip, median", _lines(trips.get(driver, ()), _kpps, lambda row: _us(row.p50_ns), TODAYS), "µs"),
             _interrupts(data, TODAYS, "Interrupts"),
             _cpu_left(data, TODAYS, "CPU left"),
         ]
@@ -301,12 +282,6 @@ def _today(tables: Tables) -> Section:
         "kernel measured here."
     )
     return Section("today", "The schemes of today's kernel", "Today", intro, groups)
-
-
-def _why(tables: Tables) -> Section:
-    group = Group(tables=[page.table(tables.overload), page.table(tables.starvation)])
-    intro = "Where the instructions go under overload, as shares of the window, and what is left of an application over seconds."
-    return Section("why", "Why", "Why", intro, [group])
 
 
 def _experiments(tables: Tables) -> list[Section]:

@@ -12,6 +12,7 @@ from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
@@ -107,12 +108,11 @@ def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[Sw
         for arrivals, epsilon in cases
     ]
     table = [
-        SwitchRow(
+        trial_row(
+            SwitchRow,
+            r,
             arrivals=arrivals,
             epsilon=epsilon / 1000,
-            offered_pps=r.offered_pps,
-            application_pps=r.application_pps,
-            switches=r.switches,
             switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
         )
         for (arrivals, epsilon), r in zip(cases, receiving.trials(runner, specs), strict=True)
@@ -128,10 +128,10 @@ def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[Estim
     table = []
     for rate, r in zip(rates, receiving.trials(runner, specs), strict=True):
         at_ns, estimate = r.rate_estimates_pps[0]
-        row = EstimateRow(
+        row = trial_row(
+            EstimateRow,
+            r,
             load_of_cliff=rate / cliff_pps,
-            offered_pps=r.offered_pps,
-            taken_pps=(r.places.sent - r.places.nic) / r.spec.loaded_s,
             missed_pps=r.nic_missed / r.spec.loaded_s,
             estimate_pps=estimate,
             error=estimate / r.offered_pps - 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce.paper import Paper
-from irqlab.reproduce.spanos2008 import differences, findings, measure, report
+from irqlab.reproduce.spanos2008 import because, differences, findings, measure, report
 
 PAPER = Paper(
     name="spanos2008",
@@ -13,7 +13,8 @@ PAPER = Paper(
     "optimization of an embedded Linux network interface. Computer Communications 31 (2008).",
     driver="irqmod_i8255x",
     measure=measure.measure,
-    findings=findings.findings,
+    claims=(*findings.CLAIMS, *because.CLAIMS),
+    tested_besides=findings.with_costs,
     picture=report.picture,
     sections=report.sections,
     lead="Tables 1 to 5 and figures 4 to 7 of the paper beside what the lab measured.",

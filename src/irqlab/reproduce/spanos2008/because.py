@@ -6,30 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irqlab.present.rows import listed
-from irqlab.reproduce.claims import EXPECTED, Claim, Told, judged
+from irqlab.reproduce.claims import EXPECTED, Claim, Test, Told, judged
 from irqlab.reproduce.spanos2008 import causes, durations, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow
-from irqlab.reproduce.spanos2008.tables import Tables
+from irqlab.reproduce.spanos2008.measure import Tables
+from irqlab.reproduce.spanos2008.observations import CLOSE, FASTEST, FEW, NAPI, OFF
 from irqlab.reproduce.spanos2008.throughput import BASE
 from irqlab.units import kpps
 
-NAPI, OFF, BOTH = "NAPI", "TX-OFF", "NAPI-TX-OFF"
 PRINTED = 0.1
 """A per cent is printed wrongly if it is off by more."""
 SAME = 0.02
 """Throughputs that differ by less are the same."""
-CLOSE = 0.15
-"""A ratio agrees with the paper's if it is within this share of it."""
 ALL_FORWARDED = 0.999
-FEW = 0.01
-"""Interrupts a frame that count as next to none."""
 REVERSED_SIZES = tuple(
     size for size in causes.LIST_SIZES if throughput.paper_mbps()[size, NAPI] < throughput.paper_mbps()[size, OFF]
 )
 """At which NAPI is slower than TX-OFF in the paper."""
-
-Test = Callable[[Tables], Told | None]
 
 
 # Table 2, as it is printed.
@@ -70,7 +64,7 @@ def _caused(tables: Tables, *chosen: str) -> dict[tuple[str, int, str], Throughp
     return found if {row.cause for row in found.values()} == set(chosen) else {}
 
 
-def _changes_nothing(chosen: tuple[str, ...], off: str, on: str) -> Test:
+def _changes_nothing(chosen: tuple[str, ...], off: str, on: str) -> Test[Tables]:
     """Whether a cause makes no difference: throughputs with a setting and with another."""
 
     def told(tables: Tables) -> Told | None:
@@ -164,7 +158,7 @@ def _told_shares(found: Shares) -> str:
 
 
 def _told_rx(found: Shares) -> str:
-    each = (f"{v} {row.rx_interrupts_per_frame:.4f} ({setting})" for (setting, v), row in found.items() if v in (NAPI, BOTH))
+    each = (f"{v} {row.rx_interrupts_per_frame:.4f} ({setting})" for (setting, v), row in found.items() if v in (NAPI, FASTEST))
     return f"receive interrupts a frame: {', '.join(each)}."
 
 
@@ -185,7 +179,7 @@ Disturbed = dict[tuple[float, bool], DisturbedRow]
 """By load and whether there was a burst."""
 
 
-def _disturbed(variant: str, holds: Callable[[Disturbed], bool]) -> Test:
+def _disturbed(variant: str, holds: Callable[[Disturbed], bool]) -> Test[Tables]:
     def told(tables: Tables) -> Told | None:
         by = {(row.share, bool(row.burst_frames)): row for row in tables.long_disturbed or () if row.variant == variant}
         each = []
@@ -240,7 +234,7 @@ CLAIMS: tuple[Claim[Tables], ...] = (
         "next to none, as in the paper.",
         judged(
             _under,
-            lambda found: all(found[causes.CHARGED, v].rx_interrupts_per_frame <= FEW for v in (NAPI, BOTH)),
+            lambda found: all(found[causes.CHARGED, v].rx_interrupts_per_frame <= FEW for v in (NAPI, FASTEST)),
             _told_rx,
         ),
     ),

@@ -100,7 +100,7 @@ def measure(run: Run, found: Results) -> Table[LongRow]:
 
 
 def _first_lost_s(trial: ForwardingResult) -> float | None:
-    first = [one["first_lost_sent_ns"] for one in trial.streams if one["first_lost_sent_ns"] is not None]
+    first = [one.first_lost_sent_ns for one in trial.streams if one.first_lost_sent_ns is not None]
     return round(min(first) / 1e9, 2) if first else None
 
 
@@ -130,18 +130,18 @@ def disturbed(run: Run, found: Results) -> Table[DisturbedRow]:
     }
     rows = []
     for (variant, share, frames), trial in run.session.all("long trials: a burst", jobs).items():
-        steady = [one for one in trial.streams if one["load"] == 0]
-        late = sum(sent - received for one in steady for sent, received in one["series"][-(LAST_NS // BUCKET_NS) :])
+        steady = [one for one in trial.streams if one.load == 0]
+        late = sum(sent - received for one in steady for sent, received in (one.series or ())[-(LAST_NS // BUCKET_NS) :])
         row = DisturbedRow(
             variant=variant,
             share=share,
-            offered_pps=round(sum(one["sent"] for one in steady) * 1e9 / DISTURBED_NS, 2),
+            offered_pps=round(sum(one.sent for one in steady) * 1e9 / DISTURBED_NS, 2),
             burst_frames=frames,
-            sent_frames=sum(one["sent"] for one in steady),
-            lost_frames=sum(one["lost"] for one in steady),
+            sent_frames=sum(one.sent for one in steady),
+            lost_frames=sum(one.lost for one in steady),
             lost_last_second=late,
-            latency_p50_us=max(one["latency"]["p50_ns"] for one in steady) / 1e3,
-            latency_max_us=max(one["latency"]["max_ns"] for one in steady) / 1e3,
+            latency_p50_us=max(one.latency.p50_ns for one in steady) / 1e3,
+            latency_max_us=max(one.latency.max_ns for one in steady) / 1e3,
             instructions_per_frame=round(trial.instructions / max(1, trial.total("received")), 1),
         )
         rows.append(row)

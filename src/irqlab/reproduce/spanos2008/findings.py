@@ -9,28 +9,21 @@ from dataclasses import dataclass, replace
 from irqlab.config.schemes import VARIANTS
 from irqlab.present.rows import listed
 from irqlab.reproduce import reference
-from irqlab.reproduce.claims import AIM, WITH_COSTS, Claim, Finding, Told, findings_of, judged
-from irqlab.reproduce.spanos2008 import because, curves, hardware, interrupts, observations, phases, throughput
+from irqlab.reproduce.claims import AIM, WITH_COSTS, Claim, Finding, Test, Told, findings_of, judged
+from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, observations, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
+from irqlab.reproduce.spanos2008.measure import RunTables, Tables
 from irqlab.reproduce.spanos2008.model import ModelRow
+from irqlab.reproduce.spanos2008.observations import CLOSE, FASTEST, FEW, FLAT, NAPI, OFF
 from irqlab.reproduce.spanos2008.phases import PhaseRow
-from irqlab.reproduce.spanos2008.tables import RunTables, Tables
 from irqlab.reproduce.spanos2008.throughput import BASE
 
-CLOSE = 0.15
-"""A ratio agrees with the paper's if it is within this share of it."""
-FLAT = 0.02
-"""A plateau this near to the maximum is flat."""
 FORMULA_PERCENT = 2.0
 """How close the paper's formula, and the sum of all that is executed, are to come to 1/rate."""
 R2_WANTED = 0.99
 ALL_OF_IT = 0.9
 """A part of at least this share is taken for the whole."""
-FEW = 0.01
-"""Interrupts a frame that count as next to none."""
-FASTEST = "NAPI-TX-OFF"
-NAPI, OFF = "NAPI", "TX-OFF"
 OVER_NAPI = ((64, 48.0), (64, 55.0), (256, 53.0))
 """Frame bytes, and what NAPI-TX-OFF gains over NAPI in per cent, by the paper's text."""
 MODEL_PERCENT = 6.0
@@ -43,16 +36,12 @@ GAIN_BYTES = throughput.SIZES[0]
 PAPER = throughput.paper_mbps()
 MODEL = reference.by("spanos2008_table4_model", "driver")
 
-Test = Callable[[RunTables], Told | None]
 
-
-def findings(tables: Tables) -> list[Finding]:
-    """On the instruction clock alone, then with the costs of hardware."""
-    found = findings_of(CLAIMS, tables) + findings_of(because.CLAIMS, tables)
-    if tables.hardware is not None:
-        charged = findings_of(CLAIMS, tables.hardware)
-        found += [replace(finding, found=f"{WITH_COSTS}{finding.found}") for finding in charged]
-    return found + findings_of(HARDWARE_CLAIMS, tables)
+def with_costs(tables: Tables) -> list[Finding]:
+    """The claims tested once more, with the costs of hardware, and how good these are."""
+    charged = findings_of(CLAIMS, tables.hardware) if tables.hardware else []
+    again = [replace(finding, found=f"{WITH_COSTS}{finding.found}") for finding in charged]
+    return again + findings_of(HARDWARE_CLAIMS, tables)
 
 
 # Table 1: the order of the variants, and what they gain.
@@ -317,12 +306,12 @@ def _linear(tables: RunTables) -> Told | None:
         return None
     each = ", ".join(f"{r.variant} {r.r2:.4f}" for r in rows)
     off = max(r.max_residual_us / r.t_constant_us for r in rows)
-    low = [r.variant for r in rows if (r.r2 or 0) < R2_WANTED]
+    low = [r.variant for r in rows if not (r.r2 or 0) >= R2_WANTED]
     below = f"below {R2_WANTED}: {listed(low)}. " if low else ""
     return not low, f"{below}R² is {each}. The largest residual is {100 * off:.2f} % of T_constant."
 
 
-def _constants(name: str, of: Callable[[ModelRow], tuple[float, float]], digits: int) -> Test:
+def _constants(name: str, of: Callable[[ModelRow], tuple[float, float]], digits: int) -> Test[RunTables]:
     """Whether a constant of the model is the paper's, with every variant. `of`: ours and the paper's."""
 
     def told(tables: RunTables) -> Told | None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irqlab.present.rows import listed
-from irqlab.reproduce.claims import Claim, Told, judged
+from irqlab.reproduce.claims import Claim, Test, Told, judged
 from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
+from irqlab.reproduce.spanos2008.measure import RunTables
 from irqlab.reproduce.spanos2008.phases import PhaseRow
-from irqlab.reproduce.spanos2008.tables import RunTables
 from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
 from irqlab.units import kpps
 
@@ -21,6 +21,8 @@ MUCH = 2.0
 """A gain is much better if it is so many times the other. In the paper: 3.4 times at the least."""
 SLIGHTLY = 0.15
 """Faster by no more than this share is slightly faster. In the paper NAPI-TX-128 is by 13 % at most."""
+CLOSE = 0.15
+"""A ratio agrees with the paper's if it is within this share of it."""
 NEAR = 0.05
 """Rates and interrupts per frame that are the paper's differ from them by no more than this share."""
 FLAT = 0.02
@@ -34,7 +36,6 @@ GREATLY = 0.1
 WITHOUT_NAPI = (BASE, TX_128, OFF)
 WITH_NAPI = (NAPI, NAPI_128, FASTEST)
 
-Test = Callable[[RunTables], Told | None]
 Variants = dict[str, ThroughputRow]
 """By variant, at a size at which they are below the wire's rate in the paper."""
 
@@ -49,7 +50,7 @@ def _between(gains: list[float]) -> str:
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 
-def _gains(holds: Callable[[Variants], bool], *variants: str) -> Test:
+def _gains(holds: Callable[[Variants], bool], *variants: str) -> Test[RunTables]:
     """Whether something holds at all sizes. What each variant gains over all of them is told; `variants`: none: of all."""
 
     def told(tables: RunTables) -> Told | None:
@@ -82,7 +83,7 @@ def _slightly(tables: RunTables) -> Told | None:
 # Section 4.2.2: table 3 and figure 5.
 
 
-def _all_of(count: Callable[[InterruptRow], tuple[int, int]], *variants: str) -> Test:
+def _all_of(count: Callable[[InterruptRow], tuple[int, int]], *variants: str) -> Test[RunTables]:
     """Whether of the frames counted, the first of two numbers, all are there."""
 
     def told(tables: RunTables) -> Told | None:
@@ -93,7 +94,7 @@ def _all_of(count: Callable[[InterruptRow], tuple[int, int]], *variants: str) ->
     return told
 
 
-def _plateaus(flat: bool, *variants: str) -> Test:
+def _plateaus(flat: bool, *variants: str) -> Test[RunTables]:
     """Whether the variants keep their rate, or do not."""
 
     def told(tables: RunTables) -> Told | None:

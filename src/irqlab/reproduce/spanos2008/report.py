@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import wire_rate_pps
@@ -14,10 +13,9 @@ from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.spanos2008 import curves, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
+from irqlab.reproduce.spanos2008.measure import RunTables, Tables
 from irqlab.reproduce.spanos2008.model import WIRE_BPS, ModelSizeRow
-from irqlab.reproduce.spanos2008.tables import RunTables, Tables
-from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
-from irqlab.reproduce.spanos2008.today import SCHEMES
+from irqlab.reproduce.spanos2008.throughput import BASE, SCHEMES, ThroughputRow
 from irqlab.reproduce.table import Table
 
 MBPS = "Mbit/s per interface"
@@ -51,15 +49,10 @@ def _by_variant(first: Table[ThroughputRow], measured: Value, published: Value) 
     """Two lines per variant over the frame size."""
     lines, by = [], first.by(lambda r: r.variant)
     for number, variant in enumerate(VARIANTS):
-        rows = by.get(variant, ())
-        for kind, value, style in (
-            ("-paper", published, series.published_style(number)),
-            ("", measured, series.measured_style(number)),
-        ):
-            points: list[Point] = [(r.frame_bytes, value(r)) for r in rows]
+        for draw, value in ((page.published, published), (page.line, measured)):
+            points: list[Point] = [(r.frame_bytes, value(r)) for r in by.get(variant, ())]
             if any(y is not None for _, y in points):
-                name = f"{variant}, the paper" if kind else variant
-                lines.append(Line(f"series-{number}{kind}", name, style, points))
+                lines.append(draw(number, variant, points))
     return lines
 
 
@@ -157,13 +150,12 @@ def overload_plots(loads: Table[LoadRow], ends: Table[CollapseRow], size: int) -
     curve = loads.by(lambda r: (r.frame_bytes, r.variant))
     for end in ends.where(lambda r: r.frame_bytes == size):
         variant, number = end.variant, list(VARIANTS).index(end.variant)
-        rows, look = curve[size, variant], series.measured_style(number)
+        rows = curve[size, variant]
         at = (end.paper_collapse_pps / 1e3, 0.0) if end.paper_collapse_pps else None
-        points: list[Point] = [(r.offered_pps / 1e3, r.forwarded_pps / 1e3) for r in rows]
-        absolute.append(Line(f"series-{number}", variant, look, points, cross=at))
+        absolute.append(page.line(number, variant, [(r.offered_pps / 1e3, r.forwarded_pps / 1e3) for r in rows], at))
         ratio = (end.paper_collapse_ratio, 0.0) if end.paper_collapse_ratio else None
         shares: list[Point] = [(r.offered_pps / end.loss_free_pps, r.forwarded_pps / end.loss_free_pps) for r in rows]
-        relative.append(Line(f"series-{number}", variant, look, shares, cross=ratio))
+        relative.append(page.line(number, variant, shares, ratio))
         told = told or bool(ratio)
     found = [page.plot(f"{size}-byte frames", plots.forwarding(absolute, 2 * wire_rate_pps(size, WIRE_BPS) / 1e3))]
     if told:
@@ -207,7 +199,7 @@ def _model_drawing(figure: Table[ModelSizeRow], capped: bool) -> str:
         if model:
             lines.append(Line(f"series-{number}-model", f"{variant}, model", series.published_style(number), model))
         if capped and measured:
-            lines.append(Line(f"series-{number}", variant, series.measured_style(number), measured))
+            lines.append(page.line(number, variant, measured))
     return plots.throughput_by_size(lines, (), MBPS, 105 if capped else None)
 
 
@@ -243,34 +235,32 @@ _SUMS = (
 
 def _hardware(tables: Tables) -> list[Section]:
     """How good the predictions with the costs of hardware are."""
-    if not tables.hardware_errors or not tables.hardware_terms or not tables.hardware_cells:
-        return []
-    group = Group()
-    group.tables = [page.table(tables.hardware_errors), page.table(tables.hardware_terms), page.table(tables.hardware_cells)]
-    group.note = (
-        "Left-out errors are those of the fit: a variant's cells (with fewer than four variants, one cell) are predicted by a "
-        "fit to the others. The errors of the predicted cells are with the other terms as they are."
+    return page.listing(
+        "hardware",
+        "Hardware costs",
+        "Hardware",
+        "Table 1 once more with the costs of hardware: fitted to some cells, the others predicted.",
+        tables.hardware_errors,
+        tables.hardware_terms,
+        tables.hardware_cells,
+        note="Left-out errors are those of the fit: a variant's cells (with fewer than four variants, one cell) are predicted by "
+        "a fit to the others. The errors of the predicted cells are with the other terms as they are.",
     )
-    intro = "Table 1 once more with the costs of hardware: fitted to some cells, the others predicted."
-    return [Section("hardware", "Hardware costs", "Hardware", intro, [group])]
 
 
 def _causes(tables: Tables) -> list[Section]:
     """Experiments, and long trials."""
-    found: tuple[Table[Any] | None, ...] = (
+    return page.listing(
+        "causes",
+        "Why figures differ",
+        "Causes",
+        "Where figures differ from the paper's: experiments that turn one cause on and off.",
         tables.causes_throughput,
         tables.causes_collapse,
         tables.causes_interrupts,
         tables.long_trials,
         tables.long_disturbed,
+        note="Freeing of sent packets: ours frees eight at a time, also when receiving and by a timer; the paper's driver before "
+        "each transmit. Lists: NAPI passes the frames of a poll to the stack as one list, or one by one. Costs: in the handler, "
+        "an earlier fit with a cost for each frame put on the backlog.",
     )
-    group = Group(tables=[page.table(one) for one in found if one])
-    if not group.tables:
-        return []
-    group.note = (
-        "Freeing of sent packets: ours frees eight at a time, also when receiving and by a timer; the paper's driver before each "
-        "transmit. Lists: NAPI passes the frames of a poll to the stack as one list, or one by one. Costs: in the handler, an "
-        "earlier fit with a cost for each frame put on the backlog."
-    )
-    intro = "Where figures differ from the paper's: experiments that turn one cause on and off."
-    return [Section("causes", "Why figures differ", "Causes", intro, [group])]

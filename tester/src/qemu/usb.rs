@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-//! The [LAN7800](crate::lan7800) as a USB device of QEMU's.
-
-mod device;
-pub mod nic;
-mod packet;
