@@ -5,6 +5,9 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
+/// The number of Linux's error for what is not supported.
+const EOPNOTSUPP: i32 = 95;
+
 /// What an error means to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
