@@ -85,7 +85,8 @@ def document(checked: Checked, command: Sequence[str]) -> dict[str, Any]:
                 "title": one.row.title,
                 **words(one.outcome),
                 "replay": replay_of(checked, one),
-                "seconds": one.seconds,
+                "seconds": round(one.seconds or 0.0, 1),
+                "ended_s": None if one.ended_s is None else round(one.ended_s, 1),
             }
             for one in checked.done.values()
         ],
@@ -113,7 +114,7 @@ def junit(content: dict[str, Any]) -> str:
                 "testcase",
                 classname=f"irqlab.check.{content['driver']}",
                 name=row["name"],
-                time=f"{row['seconds'] or 0:.1f}",
+                time=f"{row['seconds']:.1f}",
             )
             if row["status"] == FAIL:
                 failure = ElementTree.SubElement(case, "failure", message=row["said"], type=group)

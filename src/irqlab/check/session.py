@@ -46,7 +46,9 @@ class Done:
     row: Row
     outcome: Outcome
     seconds: float | None = None
-    """Host time that it took; None: it was not run, or its outcome is from the cache."""
+    """Host time that it took when it was run; None: it was not run."""
+    ended_s: float | None = None
+    """When it ended, in host time since the beginning; None: it was not run, or its outcome is from the cache."""
 
 
 @dataclass
@@ -145,7 +147,8 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
             return Done(row, refusal)
         key = _key(subject.testbed, row, budget.seconds) if subject.testbed.config.cached else None
         if key and (kept := cache.get(key)) is not None:
-            return Done(row, Outcome(**{**kept, "evidence": tuple(kept["evidence"])}))
+            outcome = Outcome(**{**kept["outcome"], "evidence": tuple(kept["outcome"]["evidence"])})
+            return Done(row, outcome, kept["seconds"])
         if budget.left_s <= 0:
             return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
         allowance = budget.allow(row.name)
@@ -155,8 +158,8 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
         if place.messages:
             outcome = replace(outcome, evidence=(*outcome.evidence, *_logged(place.messages)))
         if key and outcome.status != NOT_COVERED:
-            cache.put(key, words(outcome))
-        return Done(row, outcome, allowance.used_s)
+            cache.put(key, {"outcome": words(outcome), "seconds": allowance.used_s})
+        return Done(row, outcome, allowance.used_s, budget.now_s())
     finally:
         budget.done(row.name)
 
