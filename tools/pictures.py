@@ -15,9 +15,6 @@ from irqlab.report.picture import Panel, picture
 from irqlab.versions import history_report
 from tools.pages import IMAGES
 
-OWNERS_OF = ("e100", "8139cp")
-"""Drivers whose owners are drawn over kernels."""
-
 
 def drawn_as(name: str, panels: Sequence[Panel]) -> dict[Path, str]:
     """The two files of a picture."""
@@ -41,20 +38,14 @@ def demo(content: dict[str, Any]) -> dict[Path, str]:
 
 
 def history(content: dict[str, Any]) -> dict[Path, str]:
-    """Throughput and cost over kernels; the owners of the cost."""
+    """Throughput and cost over kernels."""
     lines, kernels = history_report.lines_of(content), [kernel["name"] for kernel in content["kernels"]]
     legend = [(number, line[0].driver) for number, line in enumerate(lines)]
     half = (len(legend) + 1) // 2
     speeds = history_report.picture(lines, kernels, history_report.throughput, "Throughput over kernels")
     costs = history_report.picture(lines, kernels, history_report.cost, "Instructions per frame over kernels")
     panels = [Panel("Throughput", speeds, legend[:half]), Panel("Instructions per frame", costs, legend[half:])]
-    owners = []
-    for line in lines:
-        if line[0].driver in OWNERS_OF:
-            title = f"{line[0].driver}: instructions per frame by owner"
-            legend = list(enumerate(history_report.owners(line)))
-            owners.append(Panel(title, history_report.owners_plot(line, kernels), legend))
-    return drawn_as("history", panels) | drawn_as("history-owners", owners)
+    return drawn_as("history", panels)
 
 
 def ring(name: str, test: str, contents: Sequence[dict[str, Any]]) -> dict[Path, str]:

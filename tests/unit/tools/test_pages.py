@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
-from tools import figures
+from tools import documents, figures
 from tools.pages import Figures, pages, table, write_figures, wrong
 
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
@@ -146,3 +147,21 @@ def test_a_new_demo_is_compared_with_the_one_that_is_kept(tmp_path: Path) -> Non
 def test_unknown_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert figures.main(["nonsense"]) == 2
     assert "--check" in capsys.readouterr().err
+
+
+def test_another_guest_image_may_move_figures_a_little(tmp_path: Path) -> None:
+    """`.ci/run` compares the demo; where the image is the same, every digit counts."""
+    (kept,) = documents.read(documents.file_of("demo"))
+
+    def moved(pps: float, image: str | None) -> list[str]:
+        new = copy.deepcopy(kept)
+        new["measured"]["results"][0]["total_throughput_pps"] *= pps
+        new["environment"]["duts"][0]["guest_image_sha256"] = image or kept["environment"]["duts"][0]["guest_image_sha256"]
+        file = tmp_path / "new.json"
+        file.write_text(json.dumps(new))
+        return documents.moved("demo", file)
+
+    assert moved(1.0, None) == moved(1.0, "other") == moved(1.015, "other") == []
+    (said,) = moved(1.03, "other")
+    assert "kept, with another guest image" in said
+    assert moved(1.015, None) != []
