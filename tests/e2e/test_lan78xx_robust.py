@@ -41,7 +41,7 @@ def test_a_hundred_cycles(kind: str) -> None:
 
 def test_some_rounds_of_fault_injection() -> None:
     """A round of traffic with about every second response corrupted; two runs are equal."""
-    testbed = fuzz.checking(runner(OURS).testbed)
+    testbed = fuzz.checking(runner(OURS).bench.lab())
     number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).faults.only == "transfers" and r.rate_pps == 1000.0)
     found = [fuzz.run_rounds(testbed, 1, fuzz.FuzzRun(number), rounds=1) for _ in range(2)]
     assert found[0].cases > 100

@@ -17,7 +17,7 @@ from irqlab.reproduce.spanos2008 import interrupts, phases
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials import cache as trialcache
-from irqlab.trials.testbed import Testbed
+from irqlab.trials.initial import InitialState
 from tests.e2e.conftest import Cli, Refused
 
 DRIVER = "irqmod_i8255x"
@@ -47,7 +47,7 @@ def test_a_trial_from_the_cache_is_the_one_that_was_run_to_the_byte(monkeypatch:
     def never(*_: object, **__: object) -> None:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(Testbed, "open", never)
+    monkeypatch.setattr(InitialState, "open", never)
     assert json.dumps(Lab(DRIVER, variant="ORIGINAL").trial(20_000, **SHORT).to_json()) == fresh
     again = method.run(TrialRunner(Lab(DRIVER, variant="ORIGINAL").testbed), Workload(**SHORT), rate_pps=20_000.0).to_json()
     assert json.dumps(again) == json.dumps(profiled)

@@ -12,9 +12,12 @@ from typing import Annotated, Any
 import typer
 
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_directory
+from irqlab.cli.output import check_directory, check_outputs
 from irqlab.config import hardware as boards
 from irqlab.errors import IrqlabError
+from irqlab.files import write_atomically
+from irqlab.present import series
+from irqlab.report import plots, render
 from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
@@ -51,6 +54,8 @@ def command(
     quick: Quick = False,
     long: Long = False,
     out: Out = None,
+    report_file: opt.ReportFile = None,
+    plots_directory: opt.PlotsDirectory = None,
 ) -> None:
     """Repeats a paper's measurements; prints findings and writes files. Raises IrqlabError."""
     chosen = find(paper)
@@ -63,6 +68,9 @@ def command(
     testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     check_directory(out)
+    check_outputs(report_file)
+    if plots_directory is not None:
+        check_directory(plots_directory)
     board = boards.load(hardware) if hardware else None
     if board and board.memory and not chosen.with_memory:
         raise IrqlabError(f"--hardware {hardware}: it has a memory model, and {chosen.name} compares costs that were fitted")
@@ -83,6 +91,10 @@ def command(
     for file in found.write(out)[:2]:
         print(file)
     print(f"{out}/*.csv")
+    if report_file is not None:
+        write_atomically(report_file, render(found.page()).encode())
+    if plots_directory is not None:
+        plots.write_plots(found.page(), plots_directory, series.measured_style)
 
 
 def _named(which: Callable[[Paper[Any]], bool]) -> str:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from irqlab import files
 from irqlab.methods import catalogue
 from irqlab.present.parts import Page
+from irqlab.present.series import Style, style
 from irqlab.report import view
 from irqlab.report.picture import Panel, standing_alone
 
@@ -29,8 +30,8 @@ def write(documents: Sequence[dict[str, Any]], directory: Path) -> list[Path]:
     return written
 
 
-def write_plots(page: Page, directory: Path) -> list[Path]:
-    """Writes each plot of a page as SECTION-HEADING-TITLE.svg and .png; returns the files."""
+def write_plots(page: Page, directory: Path, style: Callable[[int], Style] = style) -> list[Path]:
+    """Writes each plot of a page as SECTION-HEADING-TITLE.svg and .png; returns the files. `style`: of its numbered lines."""
     import matplotlib
     import resvg_py
 
@@ -38,7 +39,7 @@ def write_plots(page: Page, directory: Path) -> list[Path]:
     fonts: dict[str, Any] = {"skip_system_fonts": True, "font_files": [str(file)]}
     fonts |= {"font_family": FONT, "sans_serif_family": FONT}
     written = []
-    for name, panel in _named(page):
+    for name, panel in _named(page, style):
         picture = standing_alone([panel])
         pixels = resvg_py.svg_to_bytes(svg_string=picture, zoom=ZOOM, **fonts)
         for suffix, content in ((".svg", picture.encode()), (".png", bytes(pixels))):
@@ -47,13 +48,13 @@ def write_plots(page: Page, directory: Path) -> list[Path]:
     return written
 
 
-def _named(page: Page) -> Iterable[tuple[str, Panel]]:
+def _named(page: Page, style: Callable[[int], Style]) -> Iterable[tuple[str, Panel]]:
     """Every plot with a name of its own."""
     used: dict[str, int] = {}
     for section in page.sections:
         for group in section.groups:
-            legend = [(entry.key, entry.text) for entry in group.legend]
+            legend = [(int(one.key) if one.key.isdecimal() else one.key, one.text) for one in group.legend]
             for plot in group.plots:
                 words = re.sub(r"[^a-z0-9]+", "-", f"{section.id} {group.heading} {plot.title}".lower()).strip("-")
                 used[words] = used.get(words, 0) + 1
-                yield words if used[words] == 1 else f"{words}-{used[words]}", Panel(plot.title, str(plot.svg), legend)
+                yield words if used[words] == 1 else f"{words}-{used[words]}", Panel(plot.title, str(plot.svg), legend, style)

@@ -10,6 +10,8 @@ from typing import Any
 
 from irqlab.config.ensemble import Ensemble
 from irqlab.files import write_atomically
+from irqlab.present.parts import Page
+from irqlab.report import render
 from irqlab.reproduce import members, page
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.paper import Paper
@@ -54,12 +56,15 @@ class Reproduction:
         }
         return cls(paper, tables, findings, content, several)
 
+    def page(self) -> Page:
+        """The report."""
+        return page.made(self.paper, self.tables, self.findings, self.content, self.members)
+
     def write(self, out: Path) -> list[Path]:
         """Writes everything to the directory `out`; returns the files, the report first. Raises IrqlabError."""
         report, json_file = out / f"{self.paper.name}.html", out / f"{self.paper.name}.json"
-        text = page.html(self.paper, self.tables, self.findings, self.content, self.members)
         results.write(json_file, self.content)
-        write_atomically(report, text.encode())
+        write_atomically(report, render(self.page()).encode())
         files = [report, json_file]
         for name, table in tables_of(self.tables).items():
             files.append(out / f"{name}.csv")

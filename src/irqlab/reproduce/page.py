@@ -14,7 +14,7 @@ from irqlab.present import svg as svgs
 from irqlab.present.parts import Group, Legend, Numbers, Page, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.present.tables import Cell
-from irqlab.report import render, view
+from irqlab.report import view
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.table import Table
@@ -134,7 +134,7 @@ def _heading(column: columns.Column) -> tables.Column:
     return tables.Column(text, column.number, column.col.title)
 
 
-def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Json, members: Sequence[T] = ()) -> str:
+def made(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Json, members: Sequence[T] = ()) -> Page:
     """The page. The same for the same tables. `document`: the JSON document, which says what it was measured on.
 
     `members`: the tables of an ensemble's members, if `measured` has their medians: tables then have ranges, plots bands.
@@ -142,19 +142,17 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
     keys = {str(n): swatches.swatch(series.measured_style(n)) for n in range(len(paper.series))}
     keys |= {kind: swatches.mark(kind) for kind in _MARKS}
     numbers = Numbers()
-    return render(
-        Page(
-            title=f"irqlab: {paper.name}",
-            lead=" ".join(filter(None, (paper.lead, paper.source, _score(findings), _cast(members) if members else ""))),
-            symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
-            verdicts=[verdict(finding) for finding in findings],
-            notices=[],
-            summary=None,
-            sections=[_numbered(section, numbers) for section in ensemble.laid_over(measured, members, paper.sections)],
-            origins=[view.origin(document)],
-            duts=view.duts([document]),
-            picture=_numbered_group(ensemble.group_over(measured, members, paper.picture), numbers),
-        )
+    return Page(
+        title=f"irqlab: {paper.name}",
+        lead=" ".join(filter(None, (paper.lead, paper.source, _score(findings), _cast(members) if members else ""))),
+        symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
+        verdicts=[verdict(finding) for finding in findings],
+        notices=[],
+        summary=None,
+        sections=[_numbered(section, numbers) for section in ensemble.laid_over(measured, members, paper.sections)],
+        origins=[view.origin(document)],
+        duts=view.duts([document]),
+        picture=_numbered_group(ensemble.group_over(measured, members, paper.picture), numbers),
     )
 
 

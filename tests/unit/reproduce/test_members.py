@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from irqlab.config.ensemble import Ensemble
 from irqlab.config.testbed import TestbedConfig
 from irqlab.present.columns import Col, Nested
+from irqlab.report import render
 from irqlab.reproduce import document, find, members, page
 from irqlab.reproduce.claims import Claim, Finding, findings_of, judged
 from irqlab.reproduce.document import Reproduction
@@ -123,8 +124,8 @@ def test_the_page_has_bands_and_ranges_and_the_document_too(tmp_path: Path) -> N
     assert "frame_bytes" not in told["ranges"]["table1_throughput"]
     assert {finding["verdict"] for finding in content["measured"]["findings"]} >= {"undecided"}
     found.content["environment"] = {"irqlab": "0", "host": {}, "duts": []}
-    text = page.html(paper, found.tables, found.findings, found.content, found.members)
-    plain = page.html(paper, found.tables, found.findings, found.content)
+    text = render(page.made(paper, found.tables, found.findings, found.content, found.members))
+    plain = render(page.made(paper, found.tables, found.findings, found.content))
     assert "medians of 2 members" in text
     assert "Undecided, since members of the ensemble differ on it:" in text
     assert text.count("-band") > plain.count("-band")

@@ -14,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from irqlab import units
+from irqlab.report import render
 from irqlab.reproduce import PAPERS, document, find, page
 from irqlab.reproduce.claims import AIM, Finding
 from irqlab.reproduce.document import Reproduction
@@ -45,7 +46,7 @@ def reproduction(name: str) -> Reproduction:
 def rendered(request: pytest.FixtureRequest) -> tuple[str, str]:
     """A paper's name, and its page."""
     found = reproduction(request.param)
-    return request.param, page.html(found.paper, found.tables, found.findings, found.content)
+    return request.param, render(page.made(found.paper, found.tables, found.findings, found.content))
 
 
 def test_a_picture_comes_before_the_findings_and_has_what_was_published(rendered: tuple[str, str]) -> None:
@@ -109,7 +110,7 @@ def test_headings_say_what_columns_hold(name: str) -> None:
 
 
 def test_files_are_the_page_the_document_and_a_csv_per_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "html", lambda *_: "<html>")
+    monkeypatch.setattr(document, "render", lambda _: "<html>")
     found = reproduction("rtl8139cp")
     (tmp_path / "out").mkdir()
     files = found.write(tmp_path / "out")
