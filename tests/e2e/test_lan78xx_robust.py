@@ -66,7 +66,7 @@ def test_fault_injection_does_no_harm() -> None:
 @pytest.mark.long
 def test_the_in_tree_driver_hangs_on_a_trailing_fragment() -> None:
     """The known bugs are found again. If one is not, the kernel has been fixed: update the documentation."""
-    runs = [fuzz.run_rounds(fuzz.checking(runner(IN_TREE).testbed), 1, fuzz.FuzzRun(2), rounds=1)]
+    runs = [fuzz.run_rounds(fuzz.checking(runner(IN_TREE).bench.lab()), 1, fuzz.FuzzRun(2), rounds=1)]
     assert fuzz.HUNG in fuzz.causes(runs)
 
 
