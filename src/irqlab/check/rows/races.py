@@ -22,7 +22,6 @@ from irqlab.check.row import (
     options_of,
     passed,
 )
-from irqlab.check.rows.ring import UNLIMITED
 from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
 from irqlab.dut.agent import NotSupportedError
@@ -46,8 +45,6 @@ BURSTS = (3, 17, 31)
 """Frames of a second arrival. They come faster than on a wire, and FIFOs of 2 KB hold 32 of 64 bytes."""
 WRITE_DELAY_NS = 1_500
 IRQ_DELAY_NS = 2_000
-FULL_BYTES, PERIOD_US = 512, 7_000.0
-USUAL_RING = 64
 
 
 def _passes(place: Workplace, said: str, passes: Sequence[tuple[Options, int]], testbed: Testbed | None = None) -> Outcome:
@@ -131,22 +128,6 @@ def _bursts(place: Workplace) -> Outcome:
     return _passes(place, "bursts", [(Options(burst=burst, instants=1_500), 64) for burst in BURSTS])
 
 
-def _full(place: Workplace) -> Outcome:
-    """The first arrival fills the transmit ring; the second one comes while the queue is stopped and woken."""
-    rings = place.subject.facts.rings
-    size = rings.tx if rings else USUAL_RING
-    wire_us = (FULL_BYTES + 20) * 8e6 / place.testbed.nic.line_rate_bps
-    gap_us = max(wire_us / 2, 20.0)
-    count = int(size / (1 - gap_us / wire_us) * 1.1) if wire_us > gap_us else 0
-    if not count or count * wire_us > PERIOD_US:
-        return not_covered(f"a ring of {size} packets cannot be filled and emptied between two pairs, 8 ms apart")
-    options = Options(what="transmit", first=count, first_gap=gap_us)
-    said = f"a burst of {count} frames, {gap_us:.0f} µs apart, fills the ring"
-    config = place.testbed.config
-    opened = replace(config, dut=replace(config.dut, attributes=(*config.dut.attributes, UNLIMITED)))
-    return _passes(place, said, list(_both(options, FULL_BYTES)), Testbed.resolve(opened))
-
-
 def _overruns(place: Workplace) -> Outcome:
     return _passes(place, "overruns", [(Options(what="overruns", ports=SAME, instants=count), 64) for count in (40, 400)])
 
@@ -194,7 +175,6 @@ TITLES = {
 ROWS = (
     Row("races-arrivals", "A frame at every instant", GROUP, partial(_plain, "arrivals"), 4.0, risk=10),
     Row("races-transmit", "A packet at every instant", GROUP, partial(_plain, "transmit"), 3.0, needs=_needs_transmit, risk=9),
-    Row("races-full-ring", "While the queue is stopped", GROUP, _full, 2.0, needs=_needs_transmit, risk=8),
     Row("races-interrupts", "An interrupt without a cause", GROUP, partial(_plain, "interrupts"), 1.5, needs=_needs_card, risk=7),
     Row(
         "races-late-writes",
