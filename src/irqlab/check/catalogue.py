@@ -42,11 +42,13 @@ def chosen(only: Sequence[str], deep: bool) -> list[Row]:
     known = rows()
     for name in only:
         if not any(_means(name, row) for row in known):
-            raise IrqlabError(f"--only {name}: allowed are {', '.join(row.name for row in known)}, or the beginning of one")
+            groups = dict.fromkeys(row.name.partition("-")[0] for row in known)
+            raise IrqlabError(f"--only {name}: allowed are {', '.join(groups)}, and names of rows (irqlab list checks)")
     if only:
         return [row for row in known if any(_means(name, row) for name in only)]
     return [row for row in known if deep or not row.deep]
 
 
 def _means(name: str, row: Row) -> bool:
-    return row.name == name or row.name.startswith(f"{name}-")
+    exact = any(one.name == name for one in rows())
+    return row.name == name if exact else row.name.startswith(name)

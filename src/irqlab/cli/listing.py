@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from irqlab.check import catalogue as checks
 from irqlab.config import engine, hardware
 from irqlab.config.schemes import VARIANTS
 from irqlab.setup import kernel, kernel_packages, qemu
@@ -28,10 +29,11 @@ class What(StrEnum):
     SCHEMES = "schemes"
     HARDWARE = "hardware"
     KERNELS = "kernels"
+    CHECKS = "checks"
 
 
 def command(
-    what: Annotated[What, typer.Argument(help="What can be given to --driver, --nic, --rx and --tx, --hardware, --kernel.")],
+    what: Annotated[What, typer.Argument(help="What can be given to --driver, --nic, --rx, --tx, --hardware, --kernel, --only.")],
     all_: All = False,
 ) -> None:
     """Prints a table."""
@@ -91,10 +93,16 @@ def _hardware() -> Iterable[Line]:
         yield name, f"{found.mips} MIPS", "memory" if found.memory else "costs"
 
 
+def _checks() -> Iterable[Line]:
+    for row in checks.rows():
+        yield row.name, row.group, row.title
+
+
 _LISTS: dict[What, tuple[Line, Callable[[], Iterable[Line]]]] = {
     What.DRIVERS: (("--driver", "whose", "NIC models"), _drivers),
     What.NICS: (("--nic", "driver", "line rate", "whose", "errata (--nic MODEL+ERRATUM)"), _nics),
     What.SCHEMES: (("option", "scheme", "for"), _schemes),
+    What.CHECKS: (("--only", "group", "what"), _checks),
     What.HARDWARE: (("--hardware", "speed", "has"), _hardware),
 }
 

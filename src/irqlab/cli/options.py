@@ -137,7 +137,7 @@ SHARED: dict[str, Shared] = {
     "variant": _option(
         "--variant",
         list[str] | None,
-        f"The first paper's schemes, with its weight of 32 and rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
+        f"Those of Spanos et al. (2008), weight 32, rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
         None,
         _SCHEMES,
     ),

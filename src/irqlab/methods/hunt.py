@@ -489,6 +489,9 @@ def _answer(row: Row) -> str:
     else:
         frames = all(sample.kind in (ARRIVALS, TRANSMIT, INTERRUPTS) for sample in row.samples)
         parts.append(f"{'No frame was lost or left' if frames else 'Nothing went wrong'} at {_tried(row.samples)}")
+        steps = [sample.step_ns * row.data["mips"] / 1e3 for sample in row.samples if sample.step_ns is not None]
+        if (step := round(max(steps, default=1))) > 1:
+            parts.append(f"they are {units.whole(step)} instructions apart, what lies between was not tried (--instants)")
     for one in sorted(_observations(row), key=lambda one: one.worst_ns or 0, reverse=True)[:1]:
         parts.append(
             f"at {units.whole(row.summary.held)} a frame waited for up to {units.duration(one.worst_ns)} behind work that ends "

@@ -85,9 +85,12 @@ def trials(
     drafted: Callable[[Mapping[int, ApplicationResult]], MethodResult] | None = None,
 ) -> list[ApplicationResult]:
     """Runs independent trials, in parallel if possible; returns the results in the order of `chosen`."""
-    return runner.trials(
-        chosen, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.application_pps / 1e3:.1f} received", drafted
-    )
+
+    def said(result: ApplicationResult) -> str:
+        sent = "echo: " if result.spec.echo else ""
+        return f"{sent}{result.offered_pps / 1e3:.1f} kpps offered, {result.application_pps / 1e3:.1f} received"
+
+    return runner.trials(chosen, said, drafted)
 
 
 def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = False, interfaces: int = 1) -> ApplicationTrial:

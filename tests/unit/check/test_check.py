@@ -186,7 +186,8 @@ def test_rows_are_chosen_by_name_and_by_beginning() -> None:
     frames = [one.name for one in catalogue.chosen(["frames"], deep=False)]
     assert len(frames) > 3
     assert all(name.startswith("frames-") for name in frames)
-    with pytest.raises(IrqlabError, match="--only nonsense: allowed are life-up"):
+    assert catalogue.chosen(["fram"], deep=False) == catalogue.chosen(["frames"], deep=False)
+    with pytest.raises(IrqlabError, match="--only nonsense: allowed are life, frames, numbers"):
         catalogue.chosen(["nonsense"], deep=False)
 
 
