@@ -109,9 +109,9 @@ _LISTS: dict[What, tuple[Line, Callable[[], Iterable[Line]]]] = {
 
 def _show(columns: Line, lines: Iterable[Line]) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in columns[:-1]:
-        table.add_column(column, no_wrap=True)
-    table.add_column(columns[-1])
+    table.add_column(columns[0], no_wrap=True)
+    for column in columns[1:]:
+        table.add_column(column, overflow="fold")
     for line in lines:
         table.add_row(*line)
     Console(highlight=False).print(table)
