@@ -29,7 +29,8 @@ def test_a_router_forwards_everything_both_ways(router: Bench, kind: str) -> Non
         assert 0 < stream["latency"]["min_ns"] < 100 * MS
     assert found["live"]["time_stamps"] == ["kernel"]
     assert found["live"]["own_loss"] == 0
-    assert found["live"]["doubts"] == []
+    assert [doubt for doubt in found["live"]["doubts"] if "the host stopped it" not in doubt] == []
+    assert not found["live"]["doubts"] or found["live"]["stalls"]
 
 
 def test_impairments_are_found_as_made(bench: Bench, kind: str) -> None:
