@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
@@ -87,6 +87,16 @@ def row_of(row: type[R], *sources: object, **given: Any) -> R:
                 given[field.name] = source[field.name] if isinstance(source, Mapping) else getattr(source, field.name)
                 break
     return row(**given)
+
+
+def sources_of(found: object) -> tuple[object, ...]:
+    """Of a row: several, in a tuple, or one."""
+    return found if isinstance(found, tuple) else (found,)
+
+
+def table_of(title: str, row: type[R], rows: Iterable[object]) -> Table[R]:
+    """A table of rows, each from its source or, in a tuple, its sources (see row_of)."""
+    return Table(title, row, tuple(row_of(row, *sources_of(one)) for one in rows))
 
 
 def tables_of(found: object) -> dict[str, Table[Any]]:
