@@ -9,6 +9,7 @@ from itertools import product
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from irqlab.config.costs import Costs
 from irqlab.config.ensemble import Ensemble, Member
 from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import Schemes
@@ -95,9 +96,10 @@ class Session:
         return [testbed.describe() for testbed in self._testbeds.values()]
 
 
-def quick_workload(size: FrameSize = 64, **others: Any) -> Workload:
-    """What a search of a quick look offers."""
-    return Workload(size=size, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4, relative_width=QUICK_WIDTH, **others)
+def workload_of(quick: bool, size: FrameSize = 64, bidirectional: bool = False, costs: Costs | None = None) -> Workload:
+    """What a search offers; in a quick look shorter trials, and a coarser search."""
+    usual = Workload(size=size, bidirectional=bidirectional, costs=costs)
+    return replace(usual, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4, relative_width=QUICK_WIDTH) if quick else usual
 
 
 def cases(**axes: Iterable[Any]) -> list[dict[str, Any]]:

@@ -24,9 +24,8 @@ from irqlab.reproduce.rtl8139cp.trials import (
     loaded,
     search,
     throughput_pps,
-    workload_of,
 )
-from irqlab.reproduce.session import Session, cases, measured
+from irqlab.reproduce.session import Session, cases, measured, workload_of
 from irqlab.reproduce.table import Table, table_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job

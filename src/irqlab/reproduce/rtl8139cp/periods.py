@@ -13,8 +13,8 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
 from irqlab.present.columns import Col
 from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, OWN_NAPI, PERIOD_US, timer
-from irqlab.reproduce.rtl8139cp.trials import gained, loaded, search, workload_of
-from irqlab.reproduce.session import Session, cases, measured
+from irqlab.reproduce.rtl8139cp.trials import gained, loaded, search
+from irqlab.reproduce.session import Session, cases, measured, workload_of
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job

@@ -8,18 +8,12 @@ from dataclasses import dataclass, replace
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
 from irqlab.reproduce.rtl8139cp.configurations import SLOW_PERIOD_US
-from irqlab.reproduce.session import quick_workload
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 GENTLE_PPS = 5_000.0
 """Carried by every period but the longest: a ring of 64 in 10 ms holds 6,400 frames/s."""
-
-
-def workload_of(quick: bool, size: int = 64) -> Workload:
-    """What trials offer; shorter ones in the quick look."""
-    return quick_workload(size) if quick else Workload(size=size)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ They are made on the instruction clock, without the costs of a board, except for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from irqlab.config.testbed import DutConfig
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput as search
 from irqlab.present.columns import Col, figures
+from irqlab.reproduce.session import cases, measured
 from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import BASE, paper_mbps
@@ -117,95 +118,68 @@ def conditions(quick: bool) -> tuple[Condition, ...]:
 class _Plan:
     cause: str
     setting: str
-    size: int
+    frame_bytes: int
     variant: str
-    testbed: Testbed
+    testbed: Testbed = field(hash=False)
     costs: Costs | None = None
 
 
 def _plans(run: Run) -> Iterator[_Plan]:
-    session, quick, board = run.session, run.quick, hardware.load(BOARD)
+    by = {one.name: one for one in conditions(quick=False)}
 
-    def bed(variant: str, **changes: Any) -> Testbed:
-        return session.testbed(combine(variant)[0], **changes)
+    def under(cause: str, condition: str, size: int, variant: str) -> _Plan:
+        one = by[condition]
+        return _Plan(cause, one.name, size, variant, _bed(run, one, variant), one.costs)
 
-    for setting, without in FREED.items():
-        for variant in ("NAPI-TX-OFF",) if quick else ("TX-OFF", "NAPI-TX-OFF"):
-            if not quick or setting in ("ours", AS_PAPER):
-                schemes = replace(combine(variant)[0], off_without=without)
-                yield _Plan(FREEING, setting, BYTES, variant, session.testbed(schemes))
-    for size in LIST_SIZES[1:2] if quick else LIST_SIZES:
+    for setting in ("ours", AS_PAPER) if run.quick else FREED:
+        for variant in ("NAPI-TX-OFF",) if run.quick else ("TX-OFF", "NAPI-TX-OFF"):
+            schemes = replace(combine(variant)[0], off_without=FREED[setting])
+            yield _Plan(FREEING, setting, BYTES, variant, run.session.testbed(schemes))
+    for size in LIST_SIZES[1:2] if run.quick else LIST_SIZES:
         for variant in ("TX-OFF", "NAPI"):
-            yield _Plan(LISTS, NONE, size, variant, bed(variant))
-            charged = bed(variant, cost_model=True, mips=board.mips)
-            yield _Plan(LISTS, CHARGED, size, variant, charged, board.costs)
-        yield _Plan(LISTS, SINGLE, size, "NAPI", bed("NAPI", dut=DutConfig(attributes=ONE_BY_ONE)))
-    if quick:
-        return
-    for setting, changes in (
-        (NONE, {}),
-        (NO_PREEMPTION, {"kernel_arguments": NO_PREEMPTION}),
-        (TIMED, {"nic": TIMED}),
-    ):
-        for variant in (BASE, "NAPI", "NAPI-TX-OFF"):
-            cause = PREEMPTION if setting == NO_PREEMPTION else CHIP if setting == TIMED else BASE_CAUSE
-            yield _Plan(cause, setting, BYTES, variant, bed(variant, **changes))
-
-
-def _search(runner: TrialRunner, workload: Workload) -> MethodResult:
-    return search.run(runner, workload)
+            yield from (under(LISTS, condition, size, variant) for condition in (NONE, CHARGED))
+        frame_by_frame = run.session.testbed(combine("NAPI")[0], dut=DutConfig(attributes=ONE_BY_ONE))
+        yield _Plan(LISTS, SINGLE, size, "NAPI", frame_by_frame)
+    if not run.quick:
+        for cause, condition in ((BASE_CAUSE, NONE), (PREEMPTION, NO_PREEMPTION), (CHIP, TIMED)):
+            yield from (under(cause, condition, BYTES, variant) for variant in (BASE, "NAPI", "NAPI-TX-OFF"))
 
 
 def throughputs(run: Run) -> Table[ThroughputCauseRow]:
     """Experiments on table 1."""
-    plans = list(_plans(run))
-
-    def workload(plan: _Plan) -> Workload:
-        beyond = plan.size != BYTES and not run.quick  # a quick look has no size at which the wire is the limit
-        return replace(run.workload(plan.size), above_line_rate=beyond, costs=plan.costs)
-
-    jobs = {
-        n: Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(_search, workload=workload(plan)))
-        for n, plan in enumerate(plans)
-    }
-    found = run.session.all("causes: throughput", jobs)
     paper = paper_mbps()
-    rows = [
-        ThroughputCauseRow(
-            cause=plan.cause,
-            setting=plan.setting,
-            frame_bytes=plan.size,
-            variant=plan.variant,
-            throughput_pps=round(found[n].total_throughput_pps or 0.0, 1),
-            instructions_per_frame=found[n].instructions_per_frame and round(found[n].instructions_per_frame or 0.0, 1),
-            paper_mbps=paper[plan.size, plan.variant],
-        )
-        for n, plan in enumerate(plans)
-    ]
-    return Table("Throughput: one cause on and off", ThroughputCauseRow, tuple(rows))
+
+    def job(plan: _Plan) -> Job[MethodResult]:
+        beyond = plan.frame_bytes != BYTES and not run.quick  # a quick look has no size at which the wire is the limit
+        workload = replace(run.workload(plan.frame_bytes), above_line_rate=beyond, costs=plan.costs)
+        return Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(search.run, workload=workload))
+
+    def figures(found: MethodResult, plan: _Plan) -> tuple[object, ...]:
+        instructions = found.instructions_per_frame
+        return plan, {
+            "throughput_pps": round(found.total_throughput_pps or 0.0, 1),
+            "instructions_per_frame": instructions and round(instructions, 1),
+            "paper_mbps": paper[plan.frame_bytes, plan.variant],
+        }
+
+    found = measured(run.session, "causes: throughput", cases(plan=_plans(run)), job)
+    return found.table("Throughput: one cause on and off", ThroughputCauseRow, figures)
 
 
 def collapses(run: Run) -> Table[CollapseCauseRow]:
     """Figure 5's collapse of ORIGINAL under each condition."""
-    chosen = conditions(run.quick)
     precision = curves.QUICK_PRECISION if run.quick else curves.PRECISION
-    jobs = {
-        one.name: Job(
-            one.name,
-            _bed(run, one, BASE),
-            partial(_collapse, workload=replace(run.workload(BYTES), costs=one.costs), precision=precision),
-        )
-        for one in chosen
-    }
-    found = run.session.all("causes: collapse", jobs)
-    said = curves.paper_collapse(BASE)
-    rows = []
-    for one in chosen:
-        curve = found[one.name]
-        at, free = curve.collapse.at_pps, curve.result.total_throughput_pps or 0.0
-        ratio = round(at / free, 4) if at and free else None
-        rows.append(CollapseCauseRow(one.name, BASE, free, at, ratio, said.ratio))
-    return Table(f"Figure 5: where {BASE} collapses, under conditions", CollapseCauseRow, tuple(rows))
+
+    def job(one: Condition) -> Job[curves.Curve]:
+        workload = replace(run.workload(BYTES), costs=one.costs)
+        return Job(one.name, _bed(run, one, BASE), partial(_collapse, workload=workload, precision=precision))
+
+    paper_ratio = curves.paper_collapse(BASE).ratio
+    return measured(run.session, "causes: collapse", cases(one=conditions(run.quick)), job).table(
+        f"Figure 5: where {BASE} collapses, under conditions",
+        CollapseCauseRow,
+        lambda curve, one: CollapseCauseRow(one.name, BASE, curve.loss_free_pps, curve.collapse.at_pps, curve.ratio, paper_ratio),
+    )
 
 
 def _collapse(runner: TrialRunner, workload: Workload, precision: float) -> curves.Curve:
@@ -219,32 +193,19 @@ def _bed(run: Run, condition: Condition, variant: str) -> Testbed:
 
 def table3(run: Run) -> Table[InterruptCauseRow]:
     """Table 3's load under each condition, for a shorter time."""
-    chosen = conditions(run.quick)
     frames = QUICK_FEW_FRAMES if run.quick else FEW_FRAMES
-    jobs = {
-        (one.name, variant): Job(
-            f"{variant}, {one.name}",
-            _bed(run, one, variant),
-            partial(
-                interrupts.arrivals,
-                workload=Workload(size=interrupts.FRAME_BYTES, bidirectional=True, costs=one.costs),
-                frames=frames,
-            ),
-        )
-        for one in chosen
-        for variant in interrupts.VARIANTS
-    }
-    found = run.session.all("causes: interrupts", jobs)
-    rows = [_shares(setting, row) for setting, row in _rows(chosen, found)]
-    return Table(f"Table 3's load, {frames:,} frames per interface, under conditions", InterruptCauseRow, tuple(rows))
 
+    def job(one: Condition, variant: str) -> Job[ForwardingResult]:
+        workload = Workload(size=interrupts.FRAME_BYTES, bidirectional=True, costs=one.costs)
+        work = partial(interrupts.arrivals, workload=workload, frames=frames)
+        return Job(f"{variant}, {one.name}", _bed(run, one, variant), work)
 
-def _rows(
-    chosen: Sequence[Condition], found: dict[tuple[str, str], ForwardingResult]
-) -> Iterator[tuple[str, interrupts.InterruptRow]]:
-    for one in chosen:
-        rows = interrupts.table3({variant: found[one.name, variant] for variant in interrupts.VARIANTS})
-        yield from ((one.name, row) for row in rows)
+    every = cases(one=conditions(run.quick), variant=interrupts.VARIANTS)
+    return measured(run.session, "causes: interrupts", every, job).table(
+        f"Table 3's load, {frames:,} frames per interface, under conditions",
+        InterruptCauseRow,
+        lambda trial, one, variant: _shares(one.name, interrupts.row_of(variant, trial)),
+    )
 
 
 def _shares(setting: str, row: interrupts.InterruptRow) -> InterruptCauseRow:
