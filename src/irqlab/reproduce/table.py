@@ -53,6 +53,10 @@ class Table(Generic[R]):
             found.setdefault(key(row), []).append(row)
         return {one: tuple(rows) for one, rows in found.items()}
 
+    def parts(self, key: Callable[[R], K]) -> dict[K, Table[R]]:
+        """Tables of the rows by a key, in the order in which keys come first."""
+        return {one: Table(self.title, self.row, rows) for one, rows in self.by(key).items()}
+
     def keyed(self, key: Callable[[R], K], *needed: K) -> dict[K, R]:
         """The rows by a key, of equal ones the last; empty if one that is needed is missing."""
         found = {key(row): row for row in self.rows}
@@ -97,6 +101,11 @@ def sources_of(found: object) -> tuple[object, ...]:
 def table_of(title: str, row: type[R], rows: Iterable[object]) -> Table[R]:
     """A table of rows, each from its source or, in a tuple, its sources (see row_of)."""
     return Table(title, row, tuple(row_of(row, *sources_of(one)) for one in rows))
+
+
+def rounded(value: float | None, digits: int) -> float | None:
+    """For a column; None stays."""
+    return None if value is None else round(value, digits)
 
 
 def tables_of(found: object) -> dict[str, Table[Any]]:

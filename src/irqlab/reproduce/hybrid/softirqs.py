@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from irqlab.errors import IrqlabError
+from irqlab.reproduce import patches
 from irqlab.reproduce.session import Session
-from irqlab.setup import drivers, kernel_sources
+from irqlab.setup import kernel_sources
 from irqlab.setup.paths import appearing, cache_dir, locked
 from irqlab.trials.testbed import Testbed
 
@@ -25,19 +24,14 @@ KCONFIG = Path(__file__).with_name("schedstats.config")
 
 def tree() -> Path:
     """Debian's source of it, patched, in the cache. Raises IrqlabError, or SetupError if it cannot be fetched."""
-    patch = drivers.home().parent / PATCH
     source = kernel_sources.debian(SERIES)
-    key = hashlib.sha256(patch.read_bytes()).hexdigest()[:12]
+    key = hashlib.sha256(patches.path_of(PATCH).read_bytes()).hexdigest()[:12]
     final = cache_dir() / "sources/patched" / f"{source.path.name}-{key}"
     with locked("patched-sources"):
         if not final.is_dir():
             with appearing(final) as scratch:
                 shutil.copytree(source.path, scratch, symlinks=True, dirs_exist_ok=True)
-                done = subprocess.run(
-                    ["patch", "-p1", "-s", "-d", str(scratch), "-i", str(patch)], capture_output=True, text=True, check=False
-                )
-                if done.returncode:
-                    raise IrqlabError(f"{PATCH} does not apply to Linux {SERIES}:\n{done.stdout.strip()}")
+                patches.apply(PATCH, scratch, f" to Linux {SERIES}")
     return final
 
 

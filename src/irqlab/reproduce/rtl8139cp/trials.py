@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
 from irqlab.reproduce.rtl8139cp.configurations import SLOW_PERIOD_US
+from irqlab.reproduce.table import rounded
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
@@ -32,7 +33,7 @@ class Loaded:
     @classmethod
     def of(cls, gentle: ForwardingResult, full: ForwardingResult) -> Loaded:
         """Of trials with one stream."""
-        told = (gentle.loss_ratio, round(full.forwarded_pps, 1), rounded(full.instructions_per_frame))
+        told = (gentle.loss_ratio, round(full.forwarded_pps, 1), rounded(full.instructions_per_frame, 1))
         latency = gentle.streams[0].latency
         if not latency.count:
             return cls(*told)
@@ -77,12 +78,7 @@ def gained(found: MethodResult, base: MethodResult, own_napi: MethodResult | Non
     pps = throughput_pps(found)
     return {
         "throughput_pps": round(pps, 1),
-        "instructions_per_frame": rounded(found.instructions_per_frame),
+        "instructions_per_frame": rounded(found.instructions_per_frame, 1),
         "gain_percent": gain_percent(pps, throughput_pps(base)),
         **({"gain_over_own_napi_percent": gain_percent(pps, throughput_pps(own_napi))} if own_napi else {}),
     }
-
-
-def rounded(value: float | None) -> float | None:
-    """To one digit."""
-    return None if value is None else round(value, 1)

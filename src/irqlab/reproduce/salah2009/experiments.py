@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving
 from irqlab.methods.cliff import External, Internal
 from irqlab.present.columns import Col
+from irqlab.reproduce import patches
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.salah2009.rows import Row
@@ -183,12 +183,7 @@ def patched_driver(session: Session) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / home.name
         shutil.copytree(home, root)
-        patch = home.parent / REFILL_PATCH
-        done = subprocess.run(
-            ["patch", "-p1", "-s", "-d", scratch, "-i", str(patch)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise IrqlabError(f"{REFILL_PATCH} does not apply:\n{done.stdout.strip()}")
+        patches.apply(REFILL_PATCH, Path(scratch))
         source = drivers.find(session.config.driver, root)
         if source is None:
             raise IrqlabError(f"{session.config.driver}: only a driver of ours can be patched")

@@ -22,7 +22,7 @@ from irqlab.reproduce.session import cases, measured
 from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import BASE, paper_mbps
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, rounded
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -155,10 +155,9 @@ def throughputs(run: Run) -> Table[ThroughputCauseRow]:
         return Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(search.run, workload=workload))
 
     def figures(found: MethodResult, plan: _Plan) -> tuple[object, ...]:
-        instructions = found.instructions_per_frame
         return plan, {
             "throughput_pps": round(found.total_throughput_pps or 0.0, 1),
-            "instructions_per_frame": instructions and round(instructions, 1),
+            "instructions_per_frame": rounded(found.instructions_per_frame, 1),
             "paper_mbps": paper[plan.frame_bytes, plan.variant],
         }
 
