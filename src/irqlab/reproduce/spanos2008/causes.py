@@ -98,6 +98,8 @@ class Condition:
     name: str
     changes: dict[str, Any] = field(default_factory=dict, hash=False)
     costs: Costs | None = None
+    off_without: str | None = None
+    """Of the schemes."""
 
 
 def conditions(quick: bool) -> tuple[Condition, ...]:
@@ -117,32 +119,23 @@ def conditions(quick: bool) -> tuple[Condition, ...]:
 @dataclass(frozen=True)
 class _Plan:
     cause: str
-    setting: str
+    condition: Condition
     frame_bytes: int
     variant: str
-    testbed: Testbed = field(hash=False)
-    costs: Costs | None = None
 
 
-def _plans(run: Run) -> Iterator[_Plan]:
+def _plans(quick: bool) -> Iterator[_Plan]:
     by = {one.name: one for one in conditions(quick=False)}
-
-    def under(cause: str, condition: str, size: int, variant: str) -> _Plan:
-        one = by[condition]
-        return _Plan(cause, one.name, size, variant, _bed(run, one, variant), one.costs)
-
-    for setting in ("ours", AS_PAPER) if run.quick else FREED:
-        for variant in ("NAPI-TX-OFF",) if run.quick else ("TX-OFF", "NAPI-TX-OFF"):
-            schemes = replace(combine(variant)[0], off_without=FREED[setting])
-            yield _Plan(FREEING, setting, BYTES, variant, run.session.testbed(schemes))
-    for size in LIST_SIZES[1:2] if run.quick else LIST_SIZES:
+    for setting in ("ours", AS_PAPER) if quick else FREED:
+        for variant in ("NAPI-TX-OFF",) if quick else ("TX-OFF", "NAPI-TX-OFF"):
+            yield _Plan(FREEING, Condition(setting, off_without=FREED[setting]), BYTES, variant)
+    for size in LIST_SIZES[1:2] if quick else LIST_SIZES:
         for variant in ("TX-OFF", "NAPI"):
-            yield from (under(LISTS, condition, size, variant) for condition in (NONE, CHARGED))
-        frame_by_frame = run.session.testbed(combine("NAPI")[0], dut=DutConfig(attributes=ONE_BY_ONE))
-        yield _Plan(LISTS, SINGLE, size, "NAPI", frame_by_frame)
-    if not run.quick:
-        for cause, condition in ((BASE_CAUSE, NONE), (PREEMPTION, NO_PREEMPTION), (CHIP, TIMED)):
-            yield from (under(cause, condition, BYTES, variant) for variant in (BASE, "NAPI", "NAPI-TX-OFF"))
+            yield from (_Plan(LISTS, by[name], size, variant) for name in (NONE, CHARGED))
+        yield _Plan(LISTS, Condition(SINGLE, {"dut": DutConfig(attributes=ONE_BY_ONE)}), size, "NAPI")
+    if not quick:
+        for cause, name in ((BASE_CAUSE, NONE), (PREEMPTION, NO_PREEMPTION), (CHIP, TIMED)):
+            yield from (_Plan(cause, by[name], BYTES, variant) for variant in (BASE, "NAPI", "NAPI-TX-OFF"))
 
 
 def throughputs(run: Run) -> Table[ThroughputCauseRow]:
@@ -151,17 +144,19 @@ def throughputs(run: Run) -> Table[ThroughputCauseRow]:
 
     def job(plan: _Plan) -> Job[MethodResult]:
         beyond = plan.frame_bytes != BYTES and not run.quick  # a quick look has no size at which the wire is the limit
-        workload = replace(run.workload(plan.frame_bytes), above_line_rate=beyond, costs=plan.costs)
-        return Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(search.run, workload=workload))
+        workload = replace(run.workload(plan.frame_bytes), above_line_rate=beyond, costs=plan.condition.costs)
+        bed = _bed(run, plan.condition, plan.variant)
+        return Job(f"{plan.variant}, {plan.condition.name}", bed, partial(search.run, workload=workload))
 
     def figures(found: MethodResult, plan: _Plan) -> tuple[object, ...]:
         return plan, {
+            "setting": plan.condition.name,
             "throughput_pps": round(found.total_throughput_pps or 0.0, 1),
             "instructions_per_frame": rounded(found.instructions_per_frame, 1),
             "paper_mbps": paper[plan.frame_bytes, plan.variant],
         }
 
-    found = measured(run.session, "causes: throughput", cases(plan=_plans(run)), job)
+    found = measured(run.session, "causes: throughput", cases(plan=_plans(run.quick)), job)
     return found.table("Throughput: one cause on and off", ThroughputCauseRow, figures)
 
 
@@ -187,7 +182,8 @@ def _collapse(runner: TrialRunner, workload: Workload, precision: float) -> curv
 
 
 def _bed(run: Run, condition: Condition, variant: str) -> Testbed:
-    return run.session.testbed(combine(variant)[0], **condition.changes)
+    schemes = replace(combine(variant)[0], off_without=condition.off_without)
+    return run.session.testbed(schemes, **condition.changes)
 
 
 def table3(run: Run) -> Table[InterruptCauseRow]:
