@@ -13,6 +13,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from irqlab.config.workload import Workload
 from irqlab.debug.evidence import Replay
 from irqlab.debug.trace import Step
@@ -295,7 +297,7 @@ def row_lines(result: MethodResult) -> Iterator[str]:
             yield f"  forwarded {text_of([trial.forwarded_pps for trial in found])}"
         elif one.name == "samples":
             yield from (f"  {text_of(sample)}" for sample in found)
-        elif found is not None:
+        elif found is not None and found is not UNSET:
             yield f"  {one.name} {text_of(found)}"
 
 

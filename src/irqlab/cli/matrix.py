@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec import UNSET
 
 from irqlab import files
 from irqlab.cli import options as opt
@@ -126,7 +127,7 @@ class _Grid:
         """The results so far, in the order of the grid."""
         for (testbed, _), rows in self.done.items():
             for row in rows:
-                row.dut = testbed if len(self._on) > 1 else None
+                row.dut = testbed if len(self._on) > 1 else UNSET
         return [row for place in sorted(self.done) for row in self.done[place]]
 
     def content(self, complete: bool) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median_low
 from typing import Any
 
 from irqlab import units
@@ -27,6 +26,7 @@ from irqlab.methods.metrics import METRICS, Metric
 from irqlab.profile import diff
 from irqlab.profile.tables import NOTABLE, figure
 from irqlab.results.ensemble import collapse
+from irqlab.spread import median
 
 Row = Mapping[str, Any]
 Range = tuple[float, float]
@@ -67,7 +67,7 @@ class Spread:
     @property
     def change(self) -> float:
         """The difference of the medians."""
-        return median_low(self.after) - median_low(self.before)
+        return median(self.after) - median(self.before)
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
     """Every metric of two rows; `judged`: names of the metrics that can fail; empty: all."""
     spreads = {metric.name: _spread(metric, before, after) for metric in METRICS}
     known = {name: spread for name, spread in spreads.items() if spread is not None}
-    old = before["summary"]["metrics"] | {name: median_low(spread.before) for name, spread in known.items()}
-    new = after["summary"]["metrics"] | {name: median_low(spread.after) for name, spread in known.items()}
+    old = before["summary"]["metrics"] | {name: median(spread.before) for name, spread in known.items()}
+    new = after["summary"]["metrics"] | {name: median(spread.after) for name, spread in known.items()}
     timed = min(row["summary"]["timed"] for row in (before, after))
     counted = _by_function(before) is not None and _by_function(after) is not None
     if counted and old.get(INSTRUCTIONS) is not None:
@@ -188,7 +188,7 @@ def functions(before: Row, after: Row) -> list[diff.Change]:
     for name in dict.fromkeys(name for one in (*old, *new) for name in one):
         spread = Spread(*(tuple(one.get(name, 0.0) for one in side) for side in (old, new)))
         if spread.apart and abs(spread.change) >= NOTABLE:
-            found.append(diff.Change(name, median_low(spread.before), median_low(spread.after)))
+            found.append(diff.Change(name, median(spread.before), median(spread.after)))
     return sorted(found, key=lambda change: (-abs(change.change), change.name))
 
 

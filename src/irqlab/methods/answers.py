@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median_low
 
 from irqlab import units
 from irqlab.present import ensemble
 from irqlab.present.rows import by_test, place_of
 from irqlab.present.variants import Row
+from irqlab.spread import Spread
 
 MANY = 4
 """With more rows of a test, only the lowest and the highest figure are told."""
@@ -25,7 +25,8 @@ def spread(row: Row, value: Value, write: Write) -> str:
     found = [one for one in map(value, row.members) if one is not None]
     if len(found) < len(row.members):
         return f"{units.NONE} (not of every member)"
-    middle, low, high = (write(of(found)) for of in (median_low, min, max))
+    whole = Spread.of(found)
+    middle, low, high = write(whole.median), write(whole.min), write(whole.max)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 

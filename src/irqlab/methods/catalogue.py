@@ -16,8 +16,7 @@ from irqlab.methods.fields import texts_of
 from irqlab.methods.method import Method
 from irqlab.present.variants import Row, rows_of
 from irqlab.results import ensemble
-from irqlab.results.document import Documents
-from irqlab.results.records import row_type
+from irqlab.results.document import Documents, row_type
 
 
 @cache

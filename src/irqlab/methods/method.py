@@ -11,7 +11,6 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median_low
 from typing import Any
 
 from irqlab.config.schemes import SETTINGS
@@ -26,6 +25,7 @@ from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
+from irqlab.spread import Spread
 
 DUT = (
     *("driver", "nic", "bus", "kernel", "kernel_arguments", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters"),
@@ -109,12 +109,12 @@ class Lines:
             alike = bool(of_members) and all(len(many) == len(lines) for many in of_members)
             for n, line in enumerate(lines):
                 values = {column.name: column.value(line) for column in columns}
-                ranges = []
+                ranges: list[float | None] = []
                 for column in spread:
                     found = [column.value(many[n]) for many in of_members] if alike else []
-                    whole = bool(found) and all(value is not None for value in found)
-                    values[column.name] = median_low(found) if whole else values[column.name]
-                    ranges += [min(found), max(found)] if whole else [None, None]
+                    whole = Spread.of(found) if found and None not in found else None
+                    values[column.name] = whole.median if whole else values[column.name]
+                    ranges += [whole.min, whole.max] if whole else [None, None]
                 writer.writerow([*who, *values.values(), *ranges])
         return text.getvalue()
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from statistics import median_low
 from typing import TypeVar
 
 from irqlab.present import tape
 from irqlab.present.parts import Group, Section
 from irqlab.present.tables import Cell, Table
 from irqlab.present.variants import Row
+from irqlab.spread import median
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -118,7 +118,7 @@ def _cell(cell: Cell, members: Sequence[Cell], number: bool) -> Cell:
     if len(text_of) == 0 or any(one.value is None for one in members):
         texts = list(dict.fromkeys(one.text for one in members))
         return cell if number or len(texts) == 1 or cell.value is not None else replace(cell, text=" / ".join(texts))
-    middle = median_low([one.value for one in members if one.value is not None])
+    middle = median([one.value for one in members if one.value is not None])
     low, high = text_of[min(text_of)], text_of[max(text_of)]
     found = replace(cell, text=text_of[middle], value=middle)
     return found if low == high else replace(found, low=low, high=high)

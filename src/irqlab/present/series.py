@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median_low
 from typing import Any
 
 from irqlab.present.svg import INK
+from irqlab.spread import median
 
 COLOURS = 8
 """Number of series colours of the page: --s0, --s1, ..."""
@@ -105,7 +105,7 @@ def _one(found: Line | Bar, members: Sequence[Any]) -> Line | Bar:
         if not members:
             return found
         text_of = {one.value: one.text for one in members}
-        middle = median_low([one.value for one in members])
+        middle = median([one.value for one in members])
         span = None if len(text_of) == 1 else (min(text_of), max(text_of))
         return replace(found, value=middle, text=text_of[middle], span=span)
     if not members or any(len(one.points) != len(found.points) for one in members):
@@ -113,9 +113,9 @@ def _one(found: Line | Bar, members: Sequence[Any]) -> Line | Bar:
     points, band = [], []
     for place, point in enumerate(found.points):
         values = [one.points[place][1] for one in members]
-        x = median_low([one.points[place][0] for one in members])
+        x = median([one.points[place][0] for one in members])
         whole = [value for value in values if value is not None]
         gap = len(whole) < len(values)
-        points.append((x, point[1] if gap else median_low(whole)))
+        points.append((x, point[1] if gap else median(whole)))
         band.append((math.nan, math.nan) if gap else (min(whole), max(whole)))
     return replace(found, points=points, band=band)

@@ -36,7 +36,7 @@ class Row:
     data: Json
     """The row as in the document."""
     result: Any = None
-    """The typed row (irqlab.results.records.ResultRow)."""
+    """The typed row (irqlab.results.document.row_type)."""
     members: tuple[Row, ...] = ()
     """The rows of an ensemble's members; this row then has their medians (irqlab.results.ensemble)."""
 

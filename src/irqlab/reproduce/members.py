@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tables of an ensemble's members: those of medians that stand for all of them, and findings that hold beyond their range.
-
-Of an even number of members the median is the lower one of the two in the middle: it was measured.
-"""
+"""The tables of an ensemble's members: those of medians that stand for all of them, and findings that hold beyond their range."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from statistics import median_low
 from typing import Any, TypeVar
 
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.table import Table
+from irqlab.spread import median
 
 T = TypeVar("T")
 
@@ -28,7 +25,7 @@ def _median(values: list[Any]) -> Any:
     if len(values) == 1 or isinstance(first, bool) or any(type(one) is bool for one in values):
         return first
     if isinstance(first, int | float):
-        return median_low(values) if all(isinstance(one, int | float) for one in values) else first
+        return median(values) if all(isinstance(one, int | float) for one in values) else first
     if isinstance(first, tuple | list):
         if any(type(one) is not type(first) or len(one) != len(first) for one in values):
             return first

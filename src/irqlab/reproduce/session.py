@@ -18,6 +18,7 @@ from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
 from irqlab.reproduce.table import Table, sources_of, table_of
 from irqlab.results.document import MethodResult
+from irqlab.results.records import EnsembleRow
 from irqlab.runner.jobs import Job, JobRunner
 from irqlab.setup import kernel
 from irqlab.setup.kernel_trees import Options
@@ -68,7 +69,7 @@ class Session:
             yield
             if member is not None:
                 for result in self.results[before:]:
-                    result.ensemble = {"member": member.number}
+                    result.ensemble = EnsembleRow(member.number)
         self._member = None
 
     def testbed(self, schemes: Schemes | None = None, **changes: Any) -> Testbed:

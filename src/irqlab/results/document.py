@@ -10,24 +10,25 @@ import json
 import platform
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, reduce
 from importlib.metadata import version
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from irqlab import files
-from irqlab.config.traffic import FrameSize
+from irqlab.config.values import Count, FrameBytes, Rate
 from irqlab.errors import IrqlabError
 from irqlab.results.environment import Environment
-from irqlab.results.records import SCHEMA, ResultRow
+from irqlab.results.records import SCHEMA, EnsembleRow, TrialRecord
 from irqlab.trials.forwarding import ForwardingResult
 
-_ABSENT = ("_fills_per_frame", "dut", "ensemble", "tester_limited")
-"""Ends of names of fields that are absent, instead of null, if they have no value."""
+_ABSENT = ("_fills_per_frame", "tester_limited")
+"""Ends of names of fields that are absent, instead of null, if they have no value; others are if they are UNSET."""
 
 
 @dataclass
@@ -38,41 +39,38 @@ class MethodResult:
     """Its name (irqlab.methods)."""
     driver: str
     nic: str
-    frame_bytes: FrameSize
-    bidirectional: bool
-    mips: int
-    complete: bool = True
-    """False: interrupted; `trials` holds the finished ones, and there is no summary."""
+    frame_bytes: FrameBytes
+    bidirectional: Annotated[bool, Meta(description="Both directions at once.")]
+    mips: Annotated[float, Meta(ge=0, description="0: a real machine.")]
+    complete: Annotated[bool, Meta(description="false: interrupted; `trials` holds the finished ones.")] = True
+    """False: there is no summary."""
     rx_scheme: str | None = None
     tx_scheme: str | None = None
     """Schemes, for drivers built on irqmod; None for other drivers."""
-    variant: str | None = None
-    """The first paper's name for the schemes, if requested by it."""
-    total_throughput_pps: float | None = None
+    variant: Annotated[str | None, Meta(description="The first paper's name for the schemes, if requested by it.")] = None
+    total_throughput_pps: Rate | None = None
     """Highest loss-free rate, all directions together, in frames/s."""
-    per_interface_throughput_mbps: float | None = None
+    per_interface_throughput_mbps: Rate | None = None
     """The same per interface, including preamble and inter-frame gap, in Mbit/s."""
-    instructions_per_frame: float | None = None
-    interrupts_per_frame: float | None = None
-    rx_interrupts_per_frame: float | None = None
-    tx_interrupts_per_frame: float | None = None
+    instructions_per_frame: Rate | None = None
+    interrupts_per_frame: Rate | None = None
+    rx_interrupts_per_frame: Rate | None = None
+    tx_interrupts_per_frame: Rate | None = None
     """By cause, if the driver distinguishes them."""
-    l1i_fills_per_frame: float | None = None
-    l1d_fills_per_frame: float | None = None
-    l2_fills_per_frame: float | None = None
-    """Line fills of the caches; None, and not in the document, without a memory model."""
+    l1i_fills_per_frame: Annotated[Rate | None, Meta(description="Line fills; absent: no memory model.")] = None
+    l1d_fills_per_frame: Rate | None = None
+    l2_fills_per_frame: Annotated[Rate | None, Meta(description="absent: no second level.")] = None
     line_rate_limited: bool | None = None
     """Whether line rate limits the throughput."""
-    tester_limited: bool | None = None
-    """Whether the tester limits it, on real ports; None, and not in the document, in the lab."""
+    tester_limited: Annotated[bool | None, Meta(description="The tester limits the throughput; absent: in the lab.")] = None
     samples: list[Any] = field(default_factory=list)
     """The method's samples: instances of its sample type."""
     summary: Any = None
     """The method's summary: an instance of its summary type; None if interrupted."""
-    dut: int | None = None
-    """Index of its DUT in the document's environment; None, and not in the document, if there is only one."""
-    ensemble: dict[str, Any] | None = None
-    """Which member of an ensemble this is (irqlab.results.records.EnsembleRow); None, and not in the document, without one."""
+    dut: Annotated[Count | UnsetType, Meta(description="Index of its DUT in `environment.duts`; absent: there is only one.")] = (
+        UNSET
+    )
+    ensemble: Annotated[EnsembleRow | UnsetType, Meta(description="absent: no ensemble.")] = UNSET
     trials: list[ForwardingResult] = field(default_factory=list)
 
     def copy_per_frame_metrics(self, trial: ForwardingResult) -> None:
@@ -95,8 +93,31 @@ class MethodResult:
     def to_json(self) -> dict[str, Any]:
         """The row as stored in `measured.results`."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trials"}
-        row = {name: value for name, value in row.items() if value is not None or not name.endswith(_ABSENT)}
+        row = {name: value for name, value in row.items() if value is not (None if name.endswith(_ABSENT) else UNSET)}
         return {**msgspec.to_builtins(row), "trials": [trial.to_json() for trial in self.trials]}
+
+
+def row_type(method: str, sample: Any, summary: Any) -> type[Struct]:
+    """The type of a method's rows in a document: a MethodResult with its types of samples and summary."""
+    own = {"samples": list[sample], "summary": summary | None, "trials": list[TrialRecord]}
+    hints = get_type_hints(MethodResult, include_extras=True) | own
+    absent = {one.name: one.default for one in fields(MethodResult) if one.name.endswith(_ABSENT) or one.default is UNSET}
+    return msgspec.defstruct(
+        f"{method.capitalize()}Row",
+        [(name, hint, absent[name]) if name in absent else (name, hint) for name, hint in hints.items() if name != "method"],
+        namespace={"__doc__": f"A row of method {method}.", "__post_init__": _summed_up},
+        module=__name__,
+        frozen=True,
+        forbid_unknown_fields=True,
+        kw_only=True,
+        tag_field="method",
+        tag=method,
+    )
+
+
+def _summed_up(row: Any) -> None:
+    if row.complete and row.summary is None:
+        raise ValueError("`summary` is null, though the method was not interrupted")
 
 
 def host() -> dict[str, Any]:
@@ -139,11 +160,11 @@ def write(path: Path, content: dict[str, Any]) -> None:
 class Documents:
     """Reads and validates documents with rows of the given types."""
 
-    rows: tuple[type[ResultRow], ...]
-    """One type per method (irqlab.results.records.row_type)."""
+    rows: tuple[type[Struct], ...]
+    """One type per method (row_type)."""
 
     @cached_property
-    def type(self) -> type[msgspec.Struct]:
+    def type(self) -> type[Struct]:
         """The type of a document."""
         row: Any = reduce(or_, self.rows)
         measured = msgspec.defstruct("Measured", [("results", list[row])], forbid_unknown_fields=True, module=__name__)

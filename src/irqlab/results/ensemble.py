@@ -4,15 +4,14 @@
 Figures are the numbers of a row but its trials, named by their path: `summary.metrics.latency_p50_ns`, `samples.0.rate_pps`. A
 figure that not every member has, or that is not the same in kind, has no spread: a search, for example, has as many samples as
 it took trials.
-
-Of an even number of members the median is the lower one of the two in the middle: it was measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median_low
 from typing import Any
+
+from irqlab.spread import Spread
 
 Json = dict[str, Any]
 
@@ -20,10 +19,9 @@ _NO_FIGURES = ("trials", "dut", "ensemble", "frame_bytes", "mips", "histogram")
 """Fields without figures, in a row or anywhere below."""
 
 
-def spreads(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Median, minimum and maximum of every figure of the same row of several members."""
-    found = _figures("", list(rows))
-    return {path: {"median": median_low(values), "min": min(values), "max": max(values)} for path, values in found}
+def spreads(rows: Sequence[Mapping[str, Any]]) -> dict[str, Spread]:
+    """Median and range of every figure of the same row of several members."""
+    return {path: Spread.of(values) for path, values in _figures("", list(rows))}
 
 
 def collapse(document: Json) -> tuple[Json, list[list[Json]]]:
@@ -91,9 +89,9 @@ def _median(row: Json, members: Sequence[Json]) -> Json:
     return {**row, **found}
 
 
-def _with_medians(value: Any, path: str, found: Mapping[str, Mapping[str, float]]) -> Any:
+def _with_medians(value: Any, path: str, found: Mapping[str, Spread]) -> Any:
     if path in found:
-        return found[path]["median"]
+        return found[path].median
     if isinstance(value, Mapping):
         return {name: _with_medians(inner, f"{path}.{name}" if path else name, found) for name, inner in value.items()}
     if isinstance(value, list):

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Types of what was measured, in a result document (docs/use/results.md): trials, and rows without their samples and summaries.
+"""Types of what was measured, in a result document (docs/use/results.md): trials, and members of an ensemble.
 
-Where it was measured is in irqlab.results.environment.
+Rows are in irqlab.results.document; where they were measured is in irqlab.results.environment.
 
 A document is validated by converting it to these types; its JSON schema is generated from them (irqlab.results.document).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from irqlab.config.values import Count, Counts, FrameBytes, Rate, Ratio
+from irqlab.spread import Spread
 from irqlab.trials.record import LiveTrial, MemoryCounts, Port, Stream
 
 SCHEMA = "irqlab-result/2"
@@ -82,14 +82,6 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     kernel_log: list[str]
 
 
-class Spread(Struct, frozen=True, forbid_unknown_fields=True):
-    """A figure of the members of an ensemble."""
-
-    median: Annotated[float, Meta(description="Of an even number the lower one of the two in the middle.")]
-    min: float
-    max: float
-
-
 class EnsembleRow(Struct, frozen=True, forbid_unknown_fields=True):
     """Which member of an ensemble a row is; the first also describes the ensemble (docs/use/measuring.md)."""
 
@@ -100,55 +92,3 @@ class EnsembleRow(Struct, frozen=True, forbid_unknown_fields=True):
     figures: Annotated[
         dict[str, Spread] | UnsetType, Meta(description="Every figure of the row, by its path: samples.0.rate_pps.")
     ] = UNSET
-
-
-class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="method"):
-    """Results of one method for one driver and frame size. `samples` and `summary` are the method's own."""
-
-    driver: str
-    nic: str
-    frame_bytes: FrameBytes
-    bidirectional: Annotated[bool, Meta(description="Both directions at once.")]
-    mips: Annotated[float, Meta(ge=0, description="0: a real machine.")]
-    complete: Annotated[bool, Meta(description="false: interrupted; `trials` holds the finished ones.")]
-    rx_scheme: str | None
-    tx_scheme: str | None
-    variant: Annotated[str | None, Meta(description="The first paper's name for the schemes, if requested by it.")]
-    total_throughput_pps: Rate | None
-    per_interface_throughput_mbps: Rate | None
-    instructions_per_frame: Rate | None
-    interrupts_per_frame: Rate | None
-    rx_interrupts_per_frame: Rate | None
-    tx_interrupts_per_frame: Rate | None
-    l1i_fills_per_frame: Annotated[Rate | None, Meta(description="Line fills; absent: no memory model.")] = None
-    l1d_fills_per_frame: Rate | None = None
-    l2_fills_per_frame: Annotated[Rate | None, Meta(description="absent: no second level.")] = None
-    line_rate_limited: bool | None
-    tester_limited: Annotated[bool | None, Meta(description="The tester limits the throughput; absent: in the lab.")] = None
-    dut: Annotated[Count | UnsetType, Meta(description="Index of its DUT in `environment.duts`; absent: there is only one.")] = (
-        UNSET
-    )
-    ensemble: Annotated[EnsembleRow | UnsetType, Meta(description="absent: no ensemble.")] = UNSET
-    samples: list[Any]
-    summary: Any
-    trials: list[TrialRecord]
-
-    def __post_init__(self) -> None:
-        if self.complete and self.summary is None:
-            raise ValueError("`summary` is null, though the method was not interrupted")
-
-
-def row_type(method: str, sample: Any, summary: Any) -> type[ResultRow]:
-    """The type of a method's rows, with its types of samples and summary."""
-    return msgspec.defstruct(  # type: ignore[return-value]
-        f"{method.capitalize()}Row",
-        [("samples", list[sample]), ("summary", summary | None)],
-        bases=(ResultRow,),
-        namespace={"__doc__": f"A row of method {method}."},
-        module=__name__,
-        frozen=True,
-        forbid_unknown_fields=True,
-        kw_only=True,
-        tag_field="method",
-        tag=method,
-    )

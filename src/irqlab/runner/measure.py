@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from msgspec import UNSET
+
 from irqlab.config.ensemble import Ensemble
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.results import document, ensemble
 from irqlab.results.document import MethodResult
+from irqlab.results.records import EnsembleRow
 from irqlab.runner.jobs import Answers, Job, JobRunner, UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.bench import Bench
@@ -84,10 +87,10 @@ def measure(
             for at in mine:
                 if at not in answers.done and at in answers.runners and answers.runners[at].done:
                     short = _cut_short(answers.runners[at], cut_short, workload)
-                    short.ensemble = None if cast.single else {"member": cast.number(at.member)}
+                    short.ensemble = UNSET if cast.single else EnsembleRow(cast.number(at.member))
                     rows.append(short)
             for row in rows:
-                row.dut = n if len(benches) > 1 else None
+                row.dut = n if len(benches) > 1 else UNSET
             outcome.results += rows
     return outcome
 
@@ -117,10 +120,14 @@ def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodRes
     for n, first in enumerate(done[members[0]]):
         same = [done[number][n] for number in members]
         for number, row in zip(members, same, strict=True):
-            row.ensemble = {"member": cast.number(number)}
-        assert first.ensemble is not None
-        first.ensemble |= {"members": len(same), "seed": cast.seed, "perturb": list(cast.perturb)}
-        first.ensemble["figures"] = ensemble.spreads([row.to_json() for row in same])
+            row.ensemble = EnsembleRow(cast.number(number))
+        first.ensemble = EnsembleRow(
+            cast.number(members[0]),
+            members=len(same),
+            seed=cast.seed,
+            perturb=list(cast.perturb),
+            figures=ensemble.spreads([row.to_json() for row in same]),
+        )
         rows += same
     return rows
 

@@ -12,6 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from elftools.elf.elffile import ELFFile
 
@@ -31,6 +32,7 @@ from irqlab.report import view
 from irqlab.results.ensemble import collapse, spreads
 from irqlab.runner.measure import measure
 from irqlab.runner.runner import TrialRunner
+from irqlab.spread import Spread
 from irqlab.trials import testbed as testbeds
 from irqlab.trials.testbed import Testbed
 from tests.data.samples import sample
@@ -165,11 +167,11 @@ def test_spreads_are_those_of_numbers_that_all_members_have() -> None:
     ]
     found = spreads(rows)
     assert found == {
-        "rate": {"median": 11.0, "min": 10.0, "max": 14.0},
-        "deep.p": {"median": 11.0, "min": 10.0, "max": 14.0},
+        "rate": Spread(11.0, 10.0, 14.0),
+        "deep.p": Spread(11.0, 10.0, 14.0),
     }
     alike = spreads(rows[1:2] + rows[3:])
-    assert alike["samples.1.n"] == {"median": 12, "min": 12, "max": 14}
+    assert alike["samples.1.n"] == Spread(12, 12, 14)
 
 
 def test_records_with_other_names_have_no_spread() -> None:
@@ -185,7 +187,8 @@ def ensemble_document(factors: tuple[float, ...] = (1.0, 1.01, 0.98)) -> dict[st
         members = [scaled(row, factor) for factor in factors]
         for number, one in enumerate(members):
             one["ensemble"] = {"member": number}
-        members[0]["ensemble"] |= {"members": len(factors), "seed": 1, "perturb": ["phase"], "figures": spreads(members)}
+        figures = msgspec.to_builtins(spreads(members))
+        members[0]["ensemble"] |= {"members": len(factors), "seed": 1, "perturb": ["phase"], "figures": figures}
         rows += members
     content["measured"]["results"] = rows
     return content
@@ -285,7 +288,7 @@ def test_all_members_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     cast = Ensemble(3, ("phase",))
     outcome = measure([TestbedConfig("formula")], [Workload()], 1, one, "x", "x", [cast])
     assert outcome.error is None
-    assert [row.ensemble["member"] for row in outcome.results if row.ensemble] == [0, 1, 2]
+    assert [row.ensemble.member for row in outcome.results if row.ensemble] == [0, 1, 2]
     first = outcome.results[0].to_json()["ensemble"]
     pps = [row.total_throughput_pps for row in outcome.results]
     assert first["members"] == 3

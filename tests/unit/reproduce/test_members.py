@@ -22,6 +22,7 @@ from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
+from irqlab.results.records import EnsembleRow
 from irqlab.runner.jobs import JobRunner
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import spanos
@@ -152,7 +153,7 @@ def test_each_member_measures_with_its_own_testbed(monkeypatch: pytest.MonkeyPat
         session.all("search", {"a": None})  # type: ignore[dict-item]
     assert [config.member and config.member.number for config in asked] == [0, 1, 2]
     assert said == ["search", "search #1", "search #2"]
-    assert [result.ensemble for result in session.results] == [{"member": 0}, {"member": 1}, {"member": 2}]
+    assert [result.ensemble for result in session.results] == [EnsembleRow(number) for number in range(3)]
     alone = Session(TestbedConfig("e100"))
     assert [alone.testbed() for _ in alone.members()] == ["bed 4"]
     assert asked[-1].member is None

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import UNSET, UnsetType
 
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
@@ -88,9 +89,9 @@ def rowing(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
     return [runner.result("burst", workload)]
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1, [None]), (2, [0, 1])])
+@pytest.mark.parametrize(("count", "expected"), [(1, [UNSET]), (2, [0, 1])])
 def test_a_row_names_its_dut_if_there_are_several(
-    monkeypatch: pytest.MonkeyPatch, count: int, expected: list[int | None]
+    monkeypatch: pytest.MonkeyPatch, count: int, expected: list[int | UnsetType]
 ) -> None:
     bench = FakeBench(lambda pps: pps)
     monkeypatch.setattr(Testbed, "resolve", lambda _: bench)
