@@ -227,7 +227,7 @@ def irq_suspension(
                         "received_pps": round(found.application_pps),
                         "instructions": found.instructions_per_datagram and round(found.instructions_per_datagram),
                         "used_ns": used_ns and round(used_ns, 1),
-                        "p99_ns": found.latency and found.latency.get("p99_ns"),
+                        "p99_ns": found.latency and found.latency.p99_ns,
                         "interrupts_per_s": round(found.interrupts_per_s),
                     },
                 )

@@ -29,7 +29,8 @@ from irqlab.trials.ring import RingResult, RingTrial
 from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
 from tests.data.formulas import Formula, falling, plateau, rows_of
 from tests.data.make_views import report_lines, table_lines, text_of
-from tests.unit.fakes import LATENCY, stand_on
+from tests.unit.fakes import latency as timing
+from tests.unit.fakes import stand_on
 from tests.unit.methods.test_application import formula
 
 HERE = Path(__file__).parent
@@ -74,7 +75,7 @@ def soaking(spec: SoakTrial) -> SoakResult:
 def applied(spec: ApplicationTrial) -> ApplicationResult:
     """An application; of the lowest load nothing comes back."""
     offered = round(spec.load.rate_pps)
-    timed = {**LATENCY, "count": offered - 1000, "p50_ns": 2 * offered, "p99_ns": 9 * offered}
+    timed = timing(count=offered - 1000, p50_ns=2 * offered, p99_ns=9 * offered)
     places = {"nic": offered // 3, "backlog": offered // 5, "socket": offered // 7}
     found = formula(spec)
     return replace(

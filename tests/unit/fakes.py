@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.counters import Counters
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
-from irqlab.trials.record import CacheCounts, LiveThread, LiveTrial, MemoryCounts, Port, Stalls, Stream
+from irqlab.trials.record import CacheCounts, Latency, LiveThread, LiveTrial, MemoryCounts, Port, Stalls, Stream
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
 from tests.data.sample_documents import dut
@@ -44,6 +44,20 @@ def stream(told: Mapping[str, Any]) -> Stream:
     """A stream in which nothing was counted but what is told, by the names in JSON."""
     nothing = {"from": 0, **COUNTED, "first_lost_sent_ns": None, "last_lost_sent_ns": None, "latency": LATENCY, "series": None}
     return msgspec.convert({**nothing, "ipdv": {"count": 0, "mean_abs_ns": 0.0, "max_abs_ns": 0}, **told}, Stream)
+
+
+def latency(**told: float) -> Latency:
+    """A latency of one frame, but for what is told."""
+    return msgspec.convert({**LATENCY, **told}, Latency)
+
+
+def answer(streams: Sequence[Mapping[str, Any]] = ({},), ports: Sequence[Port] = (), **told: Any) -> dict[str, Any]:
+    """RESULT: the tester's answer, in which nothing was counted but what is told of each stream, the ports, and the rest."""
+    counted: list[dict[str, Any]] = [msgspec.to_builtins(stream(one)) for one in streams]
+    for one in counted:
+        del one["load"]
+    nothing = {**dict.fromkeys(("id", "begin_ns", "window_ns", "instructions", "idle_ns"), 0), "watched": []}
+    return {**nothing, "streams": counted, "ports": msgspec.to_builtins(list(ports)), **told}
 
 
 def changed(found: Stream, **told: Any) -> Stream:

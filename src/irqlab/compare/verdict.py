@@ -48,7 +48,7 @@ def measured(document: Row) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Spread:
+class BothSides:
     """A metric of the members of both sides."""
 
     before: tuple[float, ...]
@@ -79,7 +79,7 @@ class Line:
     after: float | None
     fail_above: float | None = None
     """Share by which `after` may be worse."""
-    spread: Spread | None = None
+    spread: BothSides | None = None
     """None: a side has one member, so what harmless changes do is not known."""
     judged: bool = True
     """False: it is only shown, since too few frames or members determine it."""
@@ -163,12 +163,12 @@ def _members(row: Row) -> Sequence[Row]:
     return row.get("of_members", (row,))  # type: ignore[no-any-return]
 
 
-def _spread(metric: Metric, before: Row, after: Row) -> Spread | None:
+def _spread(metric: Metric, before: Row, after: Row) -> BothSides | None:
     """A metric of the members; None if a side is not an ensemble, or a member does not have the metric."""
     sides = [[one["summary"]["metrics"].get(metric.name) for one in _members(row)] for row in (before, after)]
     if any(len(side) < 2 or None in side for side in sides):
         return None
-    return Spread(tuple(sides[0]), tuple(sides[1]))
+    return BothSides(tuple(sides[0]), tuple(sides[1]))
 
 
 def _by_function(row: Row) -> list[dict[str, float]] | None:
@@ -186,7 +186,7 @@ def functions(before: Row, after: Row) -> list[diff.Change]:
         return []
     found = []
     for name in dict.fromkeys(name for one in (*old, *new) for name in one):
-        spread = Spread(*(tuple(one.get(name, 0.0) for one in side) for side in (old, new)))
+        spread = BothSides(*(tuple(one.get(name, 0.0) for one in side) for side in (old, new)))
         if spread.apart and abs(spread.change) >= NOTABLE:
             found.append(diff.Change(name, median(spread.before), median(spread.after)))
     return sorted(found, key=lambda change: (-abs(change.change), change.name))

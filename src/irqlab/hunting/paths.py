@@ -27,7 +27,8 @@ from irqlab.hunting.smaller import said, shortest_failing
 from irqlab.hunting.weighing import weighed
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import Cued, Cues, HuntResult, HuntTrial
+from irqlab.trials.hunt import Cues, HuntResult, HuntTrial
+from irqlab.trials.record import Cued
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
 

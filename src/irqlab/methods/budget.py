@@ -104,7 +104,7 @@ def sweep(
         echoing = receiving.spec_of(workload, MODERATE * echo_cliff_pps, tuned, echo=True)
         forwarding = replace(receiving.spec_of(workload, ROUTED * cliff_pps, tuned), kind="forward")
         r, e, f = receiving.trials(runner, [taking, echoing, forwarding])
-        p99_ns = e.latency["p99_ns"] if e.latency else 0
+        p99_ns = e.latency.p99_ns if e.latency else 0
         found.append(Sample(budget, r.application_pps, p99_ns, f.returned_pps))
     return found
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
 from irqlab.config.values import Count, Rate
@@ -72,7 +70,7 @@ class Sample:
             ksoftirqd_share=receiving.ksoftirqd_share,
             time_squeezes=receiving.time_squeezes,
             switches=receiving.switches,
-            latency=msgspec.convert(echoing.latency, Latency | None) if echoing else None,
+            latency=echoing.latency if echoing else None,
             echo_offered_pps=echoing.offered_pps if echoing else None,
             echo_returned_pps=echoing.returned_pps if echoing else None,
             interfaces=receiving.spec.interfaces,

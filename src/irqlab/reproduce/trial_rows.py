@@ -38,10 +38,10 @@ def figures_of(r: ApplicationResult) -> dict[str, Any]:
     lost_PLACE: shares of the frames sent. mean_ns to max_ns: the latency; None: no frame came back. taken_pps: frames taken off
     the ring, a second.
     """
-    latency = r.latency if r.latency and r.latency["count"] else {}
+    latency = r.latency if r.latency and r.latency.count else None
     return {
         **{f"lost_{place}": lost(r, place) for place in PLACES},
-        **{f"{name}_ns": latency.get(f"{name}_ns") for name in LATENCIES},
+        **{f"{name}_ns": getattr(latency, f"{name}_ns", None) for name in LATENCIES},
         "taken_pps": (r.places.sent - r.places.nic) / r.spec.loaded_s,
     }
 

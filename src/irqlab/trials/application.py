@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from msgspec import convert
-
 from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
 from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
@@ -25,7 +23,7 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
-from irqlab.trials.record import LiveTrial
+from irqlab.trials.record import Answer, Latency, LiveTrial
 from irqlab.trials.trial import Conditions, Trial
 
 INTERFACE = INTERFACES[0]
@@ -181,7 +179,7 @@ class ApplicationResult:
     places: Places
     nic_missed: int
     """Frames lost in the NIC that it counted itself (rx_missed_errors)."""
-    latency: dict[str, Any] | None
+    latency: Latency | None
     """Round trip (forward: one-way latency), ns, as in docs/inside/protocol.md; None without echo."""
     interrupts_per_s: float
     """Interrupts of the receiving device (/proc/interrupts), over the duration of the load."""
@@ -305,7 +303,7 @@ def _stream(spec: ApplicationTrial, load: Load, port: int) -> dict[str, Any]:
     return one | ({"phase_ns": round(port * 1e9 / load.rate_pps)} if port else {})
 
 
-def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
+def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[Answer, tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/inside/protocol.md) and the driver's estimates of the rate."""
     loads = [(load, port) for load in (spec.load, *spec.more) for port in range(spec.interfaces)]
     streams = [_stream(spec, load, port) for load, port in loads]
@@ -327,7 +325,7 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
             estimates.append((at_ns, int(dut.read(path)[path] or 0)))
 
     answer = dut.run_trial(trial, streams, meanwhile if spec.rate_after_ns else None)
-    return answer, tuple(estimates)
+    return Answer.of(answer), tuple(estimates)
 
 
 _SCREEN_DROPS = f"/sys/class/net/{SCREEN}/statistics/tx_dropped"
@@ -396,31 +394,30 @@ def _result(
     conditions: Conditions,
     spec: ApplicationTrial,
     interfaces: Sequence[str],
-    answer: dict[str, Any],
+    answer: Answer,
     estimates: tuple[tuple[int, int], ...],
     before: _Reading,
     after: _Reading,
     kernel_log: list[str],
 ) -> ApplicationResult:
     counted = counters.difference(before.counters, after.counters)
-    one = answer["streams"][0]
     window_s = spec.duration_ns / 1e9
     received = spec.kind == "udp"
-    watched = [end - begin for begin, end in answer["watched"]]
+    watched = [end - begin for begin, end in answer.watched]
     places = _places(spec, interfaces, answer, counted, before, after)
-    came_back = sum(phase["received_in_window"] for phase in answer["streams"])
+    came_back = answer.sum("received_in_window")
     switches = [_switches(before, after, interface) for interface in interfaces]
     datagrams = watched[1] if received else came_back
     soaked_ratio, executed = _soaked(conditions, spec, answer, watched[0])
     return ApplicationResult(
         spec=spec,
-        offered_pps=sum(phase["sent"] for phase in answer["streams"]) / window_s,
+        offered_pps=answer.sum("sent") / window_s,
         application_pps=datagrams / window_s,
         returned_pps=came_back / window_s,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
         nic_missed=sum(counted.interfaces[interface]["rx_missed_errors"] for interface in interfaces),
-        latency=one["latency"] if spec.echo or not received else None,
+        latency=answer.streams[0].latency if spec.echo or not received else None,
         interrupts_per_s=sum(n for name, n in counted.interrupts.items() if any(interface in name for interface in interfaces))
         / spec.loaded_s,
         cpu_available=soaked_ratio,
@@ -431,34 +428,34 @@ def _result(
         rate_estimates_pps=estimates,
         polled=after.polled - before.polled if spec.tuning.polls else None,
         instructions_per_datagram=executed / datagrams if datagrams and executed is not None else None,
-        instructions=answer["instructions"],
+        instructions=answer.instructions,
         kernel_log=tuple(kernel_log),
-        live=convert(answer.get("live"), LiveTrial | None),
+        live=answer.live,
     )
 
 
-def _soaked(conditions: Conditions, spec: ApplicationTrial, answer: dict[str, Any], count: int) -> tuple[float, int | None]:
+def _soaked(conditions: Conditions, spec: ApplicationTrial, answer: Answer, count: int) -> tuple[float, int | None]:
     """The soaker's share of the window's time, and the instructions of all others; None: not known, on a real machine."""
-    if (share := answer.get("soaked_ratio")) is not None:
+    if (share := answer.soaked_ratio) is not None:
         return share, None
     soaked = count * SOAKER_UNIT
     if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
-        return soaked * conditions.instruction_ns / spec.duration_ns, answer["instructions"] - soaked
+        return soaked * conditions.instruction_ns / spec.duration_ns, answer.instructions - soaked
     executed = spec.duration_ns * conditions.mips // 1000
     return soaked / executed, executed - soaked
 
 
 def _places(
-    spec: ApplicationTrial, interfaces: Sequence[str], answer: dict[str, Any], counted: Any, before: _Reading, after: _Reading
+    spec: ApplicationTrial, interfaces: Sequence[str], answer: Answer, counted: Any, before: _Reading, after: _Reading
 ) -> Places:
     def snmp(group: str, name: str) -> int:
         return after.snmp[group].get(name, 0) - before.snmp[group].get(name, 0)
 
-    sent = sum(int(port["sent"]) for port in answer["ports"][: spec.interfaces])
+    sent = sum(port.sent for port in answer.ports[: spec.interfaces])
     taken = sum(counted.interfaces[interface]["rx_packets"] for interface in interfaces)
     backlog = counted.backlog_drops
     if spec.kind != "udp":
-        out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])
+        out = answer.ports[0 if spec.kind == "ping" else 1].received
         queue = after.screen_drops - before.screen_drops if spec.kind == "screen" else 0
         return Places(sent, sent - taken, backlog, queue, out, taken - backlog - queue - out, 0)
     received = after.receiver["datagrams"] - before.receiver["datagrams"]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
 from irqlab.config.addresses import stream
 from irqlab.config.costs import Costs
@@ -19,7 +19,7 @@ from irqlab.dut import costmodel, counters
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
-from irqlab.trials.record import LiveTrial, MemoryCounts, Port, Stream
+from irqlab.trials.record import Answer, LiveTrial, MemoryCounts, Port, Stream
 from irqlab.trials.trial import Conditions, Trial
 
 
@@ -90,7 +90,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
                 one["phase_ns"] = int(0.5e9 / load.rate_pps) if source == 1 else 0
                 streams.append(one)
                 load_of.append(number)
-        result = dut.run_trial(
+        answer = dut.run_trial(
             {
                 "seed": self.seed,
                 "warmup_ns": self.warmup_ns,
@@ -102,6 +102,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             },
             streams,
         )
+        found = Answer.of(answer)
         after = dut.counters()
         if charged:
             counted = {name: number - counted[name] for name, number in costmodel.events(dut).items()}
@@ -110,16 +111,16 @@ class ForwardingTrial(Trial["ForwardingResult"]):
         dut.kernel_log.check(messages=fresh)
         return ForwardingResult(
             spec=self,
-            streams=[convert({**s, "load": n}, Stream) for s, n in zip(result["streams"], load_of, strict=True)],
-            ports=convert(result["ports"], list[Port]),
-            instructions=result["instructions"],
-            idle_ns=result["idle_ns"],
+            streams=[one.of_load(number) for one, number in zip(found.streams, load_of, strict=True)],
+            ports=found.ports,
+            instructions=found.instructions,
+            idle_ns=found.idle_ns,
             counters=counters.difference(before, after),
             link_wait_ns=conditions.link_wait_ns,
             kernel_log=dut.kernel_log.lines,
             cost_events=counted if charged else None,
-            memory=convert(result.get("memory"), MemoryCounts | None),
-            live=convert(result.get("live"), LiveTrial | None),
+            memory=found.memory,
+            live=found.live,
         )
 
 

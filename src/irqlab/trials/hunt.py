@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from irqlab.dut.agent import DutError, NotSupportedError, dut_error, failure
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
+from irqlab.trials.record import Answer, Cued, Path, Probed, StreamAnswer
 from irqlab.trials.trial import Conditions, Trial
 
 WARMUP_PAIRS = 4
@@ -163,23 +164,23 @@ class HuntTrial(Trial["HuntResult"]):
         }
         stepped: list[tuple[int, int]] = []
         meanwhile = (lambda begin_ns: stepped.extend(self._do_steps(dut, begin_ns))) if self.steps else None
-        result = dut.run_trial(trial, list(streams.values()), meanwhile)
+        answer = Answer.of(dut.run_trial(trial, list(streams.values()), meanwhile))
         dut.kernel_log.check(messages=self.failing is None)  # a driver may say that a call has failed
-        found = dict(zip(streams, result["streams"], strict=True))
+        found = dict(zip(streams, map(_received, answer.streams), strict=True))
         return HuntResult(
             spec=self,
-            first=_received(found.get("first")),
-            second=_received(found.get("second")),
-            check=_received(found.get("check")),
-            halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
-            transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
-            calls=_calls(self, result.get("probes") or []),
-            failed=_failed(self, result.get("probes") or []),
-            passed=tuple(result.get("passed") or ()),
-            switched=tuple((one["round"], one["processor"], one["address"]) for one in result.get("switched") or ()),
+            first=found.get("first", Received()),
+            second=found.get("second", Received()),
+            check=found.get("check", Received()),
+            halts=answer.halts,
+            transmitted=_transmitted(self, answer.probes) if self.transmits else (),
+            calls=_calls(self, answer.probes),
+            failed=_failed(self, answer.probes),
+            passed=answer.passed,
+            switched=tuple((one.round, one.processor, one.address) for one in answer.switched),
             kernel_log=list(dut.kernel_log.lines),
-            cued=tuple(Cued(**one) for one in result.get("cued") or ()),
-            paths=tuple(Path(one["path"], tuple((a, b) for a, b in one["steps"])) for one in result.get("paths") or ()),
+            cued=answer.cued,
+            paths=answer.paths,
             stepped=tuple(stepped),
         )
 
@@ -293,11 +294,8 @@ class Received:
     """Frames that came out once more: their places in the order of departure, and how old they were then, in ns."""
 
 
-def _received(found: dict[str, Any] | None) -> Received:
-    if found is None:
-        return Received()
-    repeats = tuple((number, age_ns) for number, age_ns in found["repeats"])
-    return Received(tuple(found["latencies_ns"]), found["refused"], tuple(found["pcs"]), repeats)
+def _received(found: StreamAnswer) -> Received:
+    return Received(found.latencies_ns, found.refused, found.pcs, found.repeats)
 
 
 @dataclass(frozen=True)
@@ -310,7 +308,7 @@ class Transmitted:
     """How much later it was freed; None: it was not."""
 
 
-def _transmitted(trial: HuntTrial, entries: list[list[Any]]) -> tuple[Transmitted, ...]:
+def _transmitted(trial: HuntTrial, entries: Sequence[Probed]) -> tuple[Transmitted, ...]:
     """Packets from when they are given to a driver until they are freed, found by their address."""
     held: dict[int, int] = {}
     found: list[Transmitted] = []
@@ -326,7 +324,7 @@ def _transmitted(trial: HuntTrial, entries: list[list[Any]]) -> tuple[Transmitte
     return tuple(found)
 
 
-def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
+def _calls(trial: HuntTrial, entries: Sequence[Probed]) -> tuple[int, ...]:
     """How often the function that fails was called in each pair, while calls may fail."""
     if trial.failing is None:
         return ()
@@ -338,40 +336,12 @@ def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
     return tuple(calls)
 
 
-def _failed(trial: HuntTrial, entries: list[list[Any]]) -> tuple[bool, ...]:
+def _failed(trial: HuntTrial, entries: Sequence[Probed]) -> tuple[bool, ...]:
     """Whether a call failed in each pair."""
     if trial.failing is None:
         return ()
     pairs = {(at_ns - SETTLE_NS) // trial.period_ns for _, at_ns, _, failed in entries if failed}
     return tuple(number in pairs for number in range(trial.pairs))
-
-
-@dataclass(frozen=True)
-class Cued:
-    """What was executed of the code in a pair, before its cue or before the second event came by itself."""
-
-    executed: int
-    """Instructions."""
-    path: int
-    """A hash of these instructions in the order of their execution, and of the next one if there was a cue."""
-    place: int
-    """The same of the last 64 of them."""
-    at_ns: int | None
-    """When the cue came, in ns from the start of the window; None: the instruction was not reached."""
-    booked_ns: int
-    """So much earlier the instruction would have been reached without the cue."""
-    address: int
-    """Of the instruction that was next; 0: there was no cue."""
-
-
-@dataclass(frozen=True)
-class Path:
-    """A way through the code that a pair without a cue took."""
-
-    path: int
-    """Its hash."""
-    steps: tuple[tuple[int, int], ...]
-    """For each instruction its address, and the `place` of a cue before it."""
 
 
 @dataclass(frozen=True)

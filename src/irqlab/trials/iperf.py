@@ -20,6 +20,7 @@ from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.trials import peers
 from irqlab.trials.peers import Account
+from irqlab.trials.record import Answer
 from irqlab.trials.trial import Conditions, Trial
 
 QUIET_NS = 150_000_000
@@ -104,7 +105,7 @@ class IperfTrial(Trial["IperfResult"]):
                 begin = later
 
         window_ns = self.seconds * 1_000_000_000 - BEGIN_NS - END_NS
-        window = dut.run_trial({"warmup_ns": BEGIN_NS, "duration_ns": window_ns, "drain_ns": DRAIN_NS}, [], meanwhile)
+        window = Answer.of(dut.run_trial({"warmup_ns": BEGIN_NS, "duration_ns": window_ns, "drain_ns": DRAIN_NS}, [], meanwhile))
         end = _Reading.of(dut, soaker)
         counted_ns, change = end.at_ns - begin.at_ns, counters.difference(begin.counters, end.counters)
         account = peers.dut_count(peers.said(dut, pid), self.udp, self.dut_sends)
@@ -119,7 +120,7 @@ class IperfTrial(Trial["IperfResult"]):
         loss_ratio = (receiver.lost or 0) / receiver.datagrams if receiver.datagrams else None
         payload = _bytes(app, self)
         arrived = payload * (1 - loss_ratio) if loss_ratio and not self.dut_sends else payload
-        instructions = window["instructions"]
+        instructions = window.instructions
         soaked_ratio = None
         if soaker is not None:
             soaked_ratio = 1000 * (end.soaked - begin.soaked) * window_ns / counted_ns / instructions
@@ -137,7 +138,7 @@ class IperfTrial(Trial["IperfResult"]):
             window_bps=8e9 * payload / window_ns,
             instructions=instructions,
             instructions_per_byte=instructions * (1 - (soaked_ratio or 0)) / arrived if arrived else None,
-            idle_ratio=window["idle_ns"] / window_ns,
+            idle_ratio=window.idle_ratio,
             soaked_ratio=soaked_ratio,
             counted_ns=counted_ns,
             cpu_ticks=change.cpu_ticks,

@@ -6,7 +6,8 @@ The order of the fields is that in documents.
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -36,8 +37,8 @@ class Ipdv(Struct, frozen=True, forbid_unknown_fields=True):
     max_abs_ns: Count
 
 
-class Stream(Struct, frozen=True, forbid_unknown_fields=True):
-    """The frames of one load in one direction (docs/inside/protocol.md)."""
+class Counted(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is counted of a stream's frames."""
 
     from_: Count = msgspec.field(name="from")
     to: Count
@@ -57,6 +58,11 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True):
     latency: Latency
     ipdv: Ipdv
     series: list[tuple[Count, Count]] | None
+
+
+class Stream(Counted, frozen=True, forbid_unknown_fields=True):
+    """The frames of one load in one direction (docs/inside/protocol.md)."""
+
     load: Annotated[int, Meta(ge=0, description="Index into spec.loads.")]
 
 
@@ -133,3 +139,98 @@ class LiveTrial(Struct, frozen=True, forbid_unknown_fields=True):
     handover_max_ns: Count
     sending: LiveThread
     receiving: LiveThread
+
+
+# What only the lab reads.
+
+
+@dataclass(frozen=True)
+class Cued:
+    """What was executed of the code in a pair, before its cue or before the second event came by itself."""
+
+    executed: int
+    """Instructions."""
+    path: int
+    """A hash of these instructions in the order of their execution, and of the next one if there was a cue."""
+    place: int
+    """The same of the last 64 of them."""
+    at_ns: int | None
+    """When the cue came, in ns from the start of the window; None: the instruction was not reached."""
+    booked_ns: int
+    """So much earlier the instruction would have been reached without the cue."""
+    address: int
+    """Of the instruction that was next; 0: there was no cue."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way through the code that a pair without a cue took."""
+
+    path: int
+    """Its hash."""
+    steps: tuple[tuple[int, int], ...]
+    """For each instruction its address, and the `place` of a cue before it."""
+
+
+class Switched(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a processor gave way."""
+
+    round: Count
+    processor: Count
+    address: Count
+
+
+Probed = tuple[Count, int, Count, bool]
+"""A call of a probe: the function's index, ns from the start of the window, the first argument, whether it was made to fail."""
+
+
+class StreamAnswer(Counted, frozen=True, forbid_unknown_fields=True):
+    """A stream, with what is asked for of each of its frames."""
+
+    latencies_ns: tuple[int | None, ...] = ()
+    pcs: tuple[int, ...] = ()
+    repeats: tuple[tuple[int, int], ...] = ()
+
+    def of_load(self, number: int) -> Stream:
+        """As it stands in a result."""
+        return Stream(**{name: getattr(self, name) for name in Counted.__struct_fields__}, load=number)
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The tester's answer to a trial: RESULT."""
+
+    id: Count
+    begin_ns: Count
+    window_ns: Count
+    instructions: Count
+    idle_ns: Count | None
+    """None: unknown, of a real machine without an agent."""
+    streams: tuple[StreamAnswer, ...]
+    ports: list[Port]
+    watched: tuple[tuple[int, int], ...]
+    memory: MemoryCounts | None = None
+    halts: tuple[tuple[int, int], ...] = ()
+    probes: tuple[Probed, ...] = ()
+    cued: tuple[Cued, ...] = ()
+    paths: tuple[Path, ...] = ()
+    passed: tuple[int, ...] = ()
+    switched: tuple[Switched, ...] = ()
+    live: LiveTrial | None = None
+    """None: in the lab."""
+    soaked_ratio: float | None = None
+    """The soaker's share of a real machine's processor; None: in the lab, or not watched."""
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Answer:
+        """Of its JSON. Raises msgspec.ValidationError, which is a mistake of the tester."""
+        return msgspec.convert(answer, cls)
+
+    @property
+    def idle_ratio(self) -> float:
+        """The part of the window in which the DUT of the lab idled."""
+        assert self.idle_ns is not None
+        return self.idle_ns / self.window_ns
+
+    def sum(self, count: str) -> int:
+        """A count of all streams together."""
+        return sum(getattr(stream, count) for stream in self.streams)

@@ -11,6 +11,7 @@ from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut import counters
 from irqlab.dut.router import Dut
 from irqlab.trials.iperf import IperfTrial
+from irqlab.trials.record import Answer
 from irqlab.trials.trial import Conditions, Trial
 
 WARMUP_NS = 50_000_000
@@ -69,8 +70,8 @@ class RingTrial(Trial["RingResult"]):
         dut.play_hosts(conditions.line_rate_bps)
         size = {"kind": "fixed", "frame_bytes": 64}
         streams = [stream(p, 1 - p, {"kind": "constant", "rate_pps": rate_pps}, size) for p in (0, 1)]
-        result = dut.run_trial({"warmup_ns": WARMUP_NS, "duration_ns": FORWARD_NS, "drain_ns": DRAIN_NS}, streams)
-        return int(result["begin_ns"]), int(result["begin_ns"]) + FORWARD_NS
+        answer = Answer.of(dut.run_trial({"warmup_ns": WARMUP_NS, "duration_ns": FORWARD_NS, "drain_ns": DRAIN_NS}, streams))
+        return answer.begin_ns, answer.begin_ns + FORWARD_NS
 
 
 @dataclass(frozen=True)

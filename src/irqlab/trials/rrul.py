@@ -18,6 +18,7 @@ from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.trials import peers
 from irqlab.trials.peers import Account, RoundTrips
+from irqlab.trials.record import Answer
 from irqlab.trials.trial import Conditions, Trial
 
 UP_PORT, DOWN_PORT, ECHO_PORT = 5201, 5211, 7
@@ -106,7 +107,7 @@ class RrulTrial(Trial["RrulResult"]):
         count_from_ns = peers.now_ns(dut)
         before = dut.counters()
         window_ns = self.seconds * second - 2 * SETTLE_NS
-        window = dut.run_trial({"warmup_ns": 0, "duration_ns": window_ns, "drain_ns": 1000}, [])
+        window = Answer.of(dut.run_trial({"warmup_ns": 0, "duration_ns": window_ns, "drain_ns": 1000}, []))
         counted_ns = peers.now_ns(dut) - count_from_ns
         counted = counters.difference(before, dut.counters())
         reports = [peers.said(dut, pid) for pid in pids]
@@ -136,8 +137,8 @@ class RrulTrial(Trial["RrulResult"]):
             latency={kind: both(app["probes"], began_ns, self.seconds) for kind, app in answers.items()},
             received_by_dscp={**heard, **{kind: _heard([app]) for kind, app in answers.items()}},
             window_ns=window_ns,
-            instructions=window["instructions"],
-            idle_ratio=window["idle_ns"] / window_ns,
+            instructions=window.instructions,
+            idle_ratio=window.idle_ratio,
             counted_ns=counted_ns,
             cpu_ticks=counted.cpu_ticks,
             interrupts=counted.interrupts,

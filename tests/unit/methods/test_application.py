@@ -22,7 +22,7 @@ from irqlab.methods.options import numbers
 from irqlab.reproduce.salah2009 import rows
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
-from tests.unit.fakes import FakeBench, stand_on
+from tests.unit.fakes import FakeBench, latency, stand_on
 
 CAPACITY_PPS = 40_000.0
 PACKET_S = 1 / CAPACITY_PPS
@@ -154,7 +154,7 @@ def test_points_hold_what_was_measured(made: list[ApplicationTrial]) -> None:
 
 def test_results_survive_the_cache() -> None:
     spec = ApplicationTrial(Load(1000.0), rows.hybrid(20_000).tuning, rate_after_ns=(5,))
-    result = replace(formula(spec), rate_estimates_pps=((5, 990),), latency={"count": 1}, kernel_log=("a",))
+    result = replace(formula(spec), rate_estimates_pps=((5, 990),), latency=latency(count=1), kernel_log=("a",))
     assert spec.restore(json.loads(json.dumps(spec.store(result)))) == result
 
 

@@ -31,7 +31,7 @@ from irqlab.trials.iperf import FOUR, IperfResult, IperfTrial
 from irqlab.trials.peers import Account, RoundTrips
 from irqlab.trials.rrul import Flow, ProbeLatency, RrulResult, RrulTrial
 from tests.unit.fake_dut import FakeDut
-from tests.unit.fakes import FakeBench, stand_on
+from tests.unit.fakes import FakeBench, latency, stand_on
 from tests.unit.methods.test_application import CAPACITY_PPS, formula
 from tests.unit.profile.test_profile import KALLSYMS, MODULES
 
@@ -180,7 +180,7 @@ def test_budgets_are_tried_at_a_load_for_each_goal(monkeypatch, ours, weights) -
 
     def run(self: Bed, spec: Any) -> Any:
         returned = 123.0 if spec.kind == "forward" else 1.0
-        return replace(formula(spec), latency={"p99_ns": 7} if spec.echo else None, returned_pps=returned)
+        return replace(formula(spec), latency=latency(p99_ns=7) if spec.echo else None, returned_pps=returned)
 
     monkeypatch.setattr(Bed, "forwarded", run)
     found = budget.sweep(stand_on(bed), WORKLOAD, 10_000.0, 6_000.0)

@@ -25,11 +25,12 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Places, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
-from irqlab.trials.record import Stream
+from irqlab.trials.record import Answer, Stream
 from irqlab.units import NONE
 from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit import fakes
-from tests.unit.fakes import LATENCY, FakeBench, port, stand_on
+from tests.unit.fakes import LATENCY, FakeBench, answer, port, stand_on
+from tests.unit.fakes import latency as latency_of
 from tests.unit.methods.test_application import CAPACITY_PPS, formula
 
 # Forwarding.
@@ -294,12 +295,14 @@ def reading(scale: int, echoed: int = 0) -> application._Reading:
     return application._Reading(counters, snmp, receiver, 12 * scale, 11 * scale, 25 * scale, 50_000_000 * scale, switches)
 
 
-ANSWER = {
-    "streams": [{"sent": 800, "received_in_window": 440, "latency": {"count": 3}}],
-    "ports": [{"sent": 1000, "received": 620}, {"sent": 100, "received": 640}],
-    "watched": [[1_000, 13_500], [100, 500]],
-    "instructions": 77,
-}
+ANSWER = Answer.of(
+    answer(
+        [{"sent": 800, "received_in_window": 440, "latency": {**LATENCY, "count": 3}}],
+        [port(sent=1000, received=620), port(sent=100, received=640)],
+        watched=[[1_000, 13_500], [100, 500]],
+        instructions=77,
+    )
+)
 
 
 def measured(spec: ApplicationTrial, echoed: int = 0) -> application.ApplicationResult:
@@ -335,13 +338,13 @@ def test_figures_of_two_interfaces_are_added_up() -> None:
 
 def test_what_is_not_sent_back_and_what_has_no_receiver() -> None:
     echo = measured(ApplicationTrial(Load(4000.0), echo=True), echoed=470)
-    assert (echo.places.application, echo.latency) == (30, {"count": 3})
+    assert (echo.places.application, echo.latency) == (30, latency_of(count=3))
     ping = measured(ApplicationTrial(Load(4000.0), kind="ping"))
     assert ping.instructions_per_datagram == 37_500_000 / 440
     assert (ping.places, ping.application_pps) == (Places(1000, 100, 20, 0, 620, 260, 0), 2200.0)
     through = measured(ApplicationTrial(Load(4000.0), kind="forward"))
     assert through.places == Places(1000, 100, 20, 0, 640, 240, 0)
-    assert through.latency == {"count": 3}
+    assert through.latency == latency_of(count=3)
     screened = measured(ApplicationTrial(Load(4000.0), kind="screen"))
     assert screened.places == Places(1000, 100, 20, 12, 640, 228, 0)
 

@@ -32,7 +32,6 @@ OTHERS = {
     "Member": "of an ensemble; of a C structure",
     "Place": "where a setting of a scheme is written; of a finding; in an object",
     "Row": "of a document; of a calibration",
-    "Spread": "in documents; of a comparison",
 }
 
 

@@ -24,7 +24,7 @@ from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.trial import Conditions
 from tests.unit.fake_dut import FakeDut
-from tests.unit.fakes import live, memory, port, stream
+from tests.unit.fakes import answer, live, memory, port, stream
 
 CONDITIONS = Conditions("d", 250, 100_000_000, 77, Counters(interrupts={"eth0": 1}), cost_model=True)
 CONSTANT = {"kind": "constant", "rate_pps": 1000.0}
@@ -56,16 +56,8 @@ def test_a_load_as_the_tester_is_told_it() -> None:
 # Forwarding.
 
 
-def answered(**counted: int) -> dict[str, Any]:
-    """A stream as the tester tells it."""
-    told: dict[str, Any] = msgspec.to_builtins(stream(counted))
-    del told["load"]
-    return told
-
-
 def router(streams: int = 1, **answers: Any) -> FakeDut:
-    counted = [answered(sent=n) for n in range(streams)]
-    result = {"streams": counted, "ports": [msgspec.to_builtins(port(sent=9))], "instructions": 123, "idle_ns": 45}
+    result = answer([{"sent": n} for n in range(streams)], [port(sent=9)], instructions=123, idle_ns=45)
     return FakeDut({"trial": result, "counters": Counters(interrupts={"eth0": 11}), **answers})
 
 
@@ -89,10 +81,7 @@ def test_a_forwarding_trial_asks_for_one_stream_and_returns_what_was_counted() -
 
 
 def test_what_only_some_testers_say_is_kept() -> None:
-    told = {
-        "streams": [answered()], "ports": [], "instructions": 1, "idle_ns": 2,
-        "memory": msgspec.to_builtins(memory(L1I=3)), "live": msgspec.to_builtins(live(own_loss=4)),
-    }  # fmt: skip
+    told = answer(memory=msgspec.to_builtins(memory(L1I=3)), live=msgspec.to_builtins(live(own_loss=4)))
     found = ForwardingTrial((Load(1000.0),)).measure(router(trial=told), CONDITIONS)  # type: ignore[arg-type]
     assert (found.memory, found.live) == (memory(L1I=3), live(own_loss=4))
     plain = ForwardingTrial((Load(1000.0),)).measure(router(), CONDITIONS)  # type: ignore[arg-type]
@@ -173,11 +162,10 @@ def host(kind: str = "udp", **answers: Any) -> FakeDut:
             "clock": lambda _: {"now_ns": dut.now_ns},
             "spawn": lambda told: {"pid": 21 if "soak" in told["argv"] else 20},
             "reap": {"code": 137, "out": "", "err": ""},
-            "trial": {
-                "streams": [{"sent": 800, "received_in_window": 440, "latency": {"count": 3}}],
-                "ports": [{"sent": 1000, "received": 620}, {"sent": 0, "received": 640}],
-                "watched": [[0, 12_500], [0, 300]], "instructions": 77,
-            },
+            "trial": answer(
+                [{"sent": 800, "received_in_window": 440}], [port(sent=1000, received=620), port(received=640)],
+                watched=[[0, 12_500], [0, 300]], instructions=77,
+            ),
             **answers,
         },
         **{

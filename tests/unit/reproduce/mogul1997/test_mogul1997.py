@@ -27,6 +27,7 @@ from irqlab.reproduce.mogul1997.configurations import (
 from irqlab.results.document import MethodResult
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from tests.unit.fake_session import FakeSession
+from tests.unit.fakes import latency
 from tests.unit.methods.test_application import formula
 from tests.unit.paper_tables import mogul
 
@@ -50,8 +51,8 @@ class Router:
         most = UNIT_PPS / (2 if spec.kind == "screen" else 1)
         out = min(made.offered_pps, most)
         places = replace(made.places, sent=1000, nic=100, backlog=50, socket=200, received=640, elsewhere=10, application=0)
-        latency = {"count": 9, "p50_ns": 50} if out == made.offered_pps else {"count": 0}
-        return replace(made, returned_pps=out, places=places, latency=latency, interrupts_per_s=123.0, ksoftirqd_share=0.25)
+        timed = latency(count=9, p50_ns=50) if out == made.offered_pps else latency(count=0)
+        return replace(made, returned_pps=out, places=places, latency=timed, interrupts_per_s=123.0, ksoftirqd_share=0.25)
 
 
 def session(quick: bool, scheme: str | None = "napi") -> FakeSession:

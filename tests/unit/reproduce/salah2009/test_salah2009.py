@@ -27,12 +27,12 @@ from irqlab.reproduce.trial_rows import Batch, Done
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 from tests.unit.fake_session import FakeSession
-from tests.unit.fakes import FakeBench
+from tests.unit.fakes import FakeBench, latency
 from tests.unit.methods.test_application import formula
 from tests.unit.paper_tables import salah
 
 AT = Cliffs(25_000.0, 16_000.0)
-LATENCY = {"count": 9, "mean_ns": 50.5, "p50_ns": 50, "p90_ns": 90, "p99_ns": 99, "p999_ns": 999, "max_ns": 9999}
+LATENCY = latency(count=9, mean_ns=50.5, p50_ns=50, p90_ns=90, p99_ns=99, p999_ns=999, max_ns=9999)
 
 
 def measured(spec: ApplicationTrial) -> ApplicationResult:
@@ -97,7 +97,7 @@ def test_rows_of_the_tables_are_shares_of_what_was_sent() -> None:
     (echo,) = loads.echoing_table("t", found)
     assert (echo.load_of_echo_cliff, echo.offered_pps, echo.returned_pps, echo.lost_application) == (0.5, 8000, 4000, 0.03)
     assert (echo.mean_ns, echo.p50_ns, echo.p90_ns, echo.p99_ns, echo.p999_ns, echo.max_ns) == (50.5, 50, 90, 99, 999, 9999)
-    (none,) = loads.echoing_table("t", [(c, replace(r, latency={**LATENCY, "count": 0})) for c, r in found])
+    (none,) = loads.echoing_table("t", [(c, replace(r, latency=latency(count=0))) for c, r in found])
     assert (none.mean_ns, none.max_ns) == (None, None)
 
 
