@@ -146,10 +146,9 @@ class Host(Struct, frozen=True):
     python: str
 
 
-class Environment(Struct, frozen=True, forbid_unknown_fields=True):
+class Environment(Struct, frozen=True):
     """The DUTs and the host."""
 
     irqlab: str
-    compiler: str | None
     host: Host
     duts: Annotated[list[Dut], Meta(description="One per driver, in the order of the command.")]

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from irqlab.errors import IrqlabError
 from irqlab.reproduce.session import Session
-from irqlab.setup import drivers, kernel_sources
+from irqlab.setup import debs, drivers, kernel_sources
 from irqlab.setup.paths import appearing, cache_dir, locked
 from irqlab.trials.testbed import Testbed
 
@@ -33,11 +31,8 @@ def tree() -> Path:
         if not final.is_dir():
             with appearing(final) as scratch:
                 shutil.copytree(source.path, scratch, symlinks=True, dirs_exist_ok=True)
-                done = subprocess.run(
-                    ["patch", "-p1", "-s", "-d", str(scratch), "-i", str(patch)], capture_output=True, text=True, check=False
-                )
-                if done.returncode:
-                    raise IrqlabError(f"{PATCH} does not apply to Linux {SERIES}:\n{done.stdout.strip()}")
+                failed = f"{PATCH} does not apply to Linux {SERIES}"
+                debs.in_base('patch -p1 -s -d "$2" -i "$1"', patch, scratch, failed=failed)
     return final
 
 

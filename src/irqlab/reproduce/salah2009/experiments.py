@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from irqlab.reproduce.table import Table, row_of
 from irqlab.reproduce.trial_rows import trial_row
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
-from irqlab.setup import drivers
+from irqlab.setup import debs, drivers
 from irqlab.setup import kernel as kernels
 from irqlab.trials.application import ApplicationTrial
 
@@ -195,11 +194,7 @@ def patched_driver(session: Session) -> Path:
         root = Path(scratch) / home.name
         shutil.copytree(home, root)
         patch = home.parent / REFILL_PATCH
-        done = subprocess.run(
-            ["patch", "-p1", "-s", "-d", scratch, "-i", str(patch)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise IrqlabError(f"{REFILL_PATCH} does not apply:\n{done.stdout.strip()}")
+        debs.in_base('patch -p1 -s -d "$2" -i "$1"', patch, Path(scratch), failed=f"{REFILL_PATCH} does not apply")
         source = drivers.find(session.config.driver, root)
         if source is None:
             raise IrqlabError(f"{session.config.driver}: only a driver of ours can be patched")
