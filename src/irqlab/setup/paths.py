@@ -12,6 +12,14 @@ from pathlib import Path
 from irqlab.setup import SetupError
 
 GUEST_TARGET = "x86_64-unknown-linux-gnu"
+_PACKAGE = Path(__file__).resolve().parents[1]
+PARTS = "_project"
+"""Directory of the wheel with parts of the checkout (hatch_build.py)."""
+CONTENTS = (
+    *("apt", "apt-bullseye", "cargo", "ccache", "checkpatch", "cluster", "debs", "debs-dbg", "drivers", "headers", "images", "kernel"),
+    *("kernels", "linted", "locks", "roots", "snapshots", "sources", "tools", "trials"),
+)
+"""What the cache may contain."""
 
 
 def cache_dir() -> Path:
@@ -26,8 +34,13 @@ def cache_dir() -> Path:
 
 
 def project_dir() -> Path:
-    """The checkout this package was installed from (``pip install -e``)."""
-    return Path(__file__).resolve().parents[3]
+    """The checkout this package was installed from (``pip install -e``); of a wheel, the copy of those parts that it has."""
+    return _PACKAGE / PARTS if is_wheel() else _PACKAGE.parents[1]
+
+
+def is_wheel() -> bool:
+    """Whether this package was installed from a wheel."""
+    return (_PACKAGE / PARTS).is_dir()
 
 
 def tester_so() -> Path:
@@ -61,7 +74,8 @@ def live_binary() -> Path:
 def built(path: Path) -> Path:
     """Returns ``path`` if it exists; raises SetupError if not."""
     if not path.is_file():
-        raise SetupError(f"{path} has not been built: run `make setup` in {project_dir()}")
+        mend = "install the wheel again" if is_wheel() else f"run `make setup` in {project_dir()}"
+        raise SetupError(f"{path} is missing: {mend}")
     return path
 
 

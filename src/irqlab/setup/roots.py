@@ -29,6 +29,8 @@ BASE = (
 USR_MERGE = ("bin", "lib", "lib64", "sbin")
 ALTERNATIVES = {"awk": "mawk", "cc": "gcc", "flex++": "flex", "sh": "dash"}
 """What maintainer scripts would make."""
+KEEP = 2
+"""Number of trees of a name, of different recipes, that are kept."""
 _FINISH = 2
 """To be counted up when `_finish` changes: part of the trees' names."""
 LINKER = "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
@@ -135,12 +137,19 @@ def made(name: str, recipe: Sequence[str], doing: str, make: Callable[[Path], No
                 with appearing(final) as scratch:
                     make(scratch)
                     _finish(scratch)
+                _forget_old(final.parent)
     return Root(final)
 
 
 def place(name: str, recipe: Sequence[str]) -> Path:
     """Where a tree is, once made."""
     return cache_dir() / "roots" / name / hashlib.sha256(repr((tuple(recipe), _FINISH)).encode()).hexdigest()[:12]
+
+
+def _forget_old(home: Path) -> None:
+    """Removes trees of older recipes, but not the last ones: other versions of irqlab may use them."""
+    for old in sorted((path for path in home.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)[:-KEEP]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _finish(tree: Path) -> None:
