@@ -27,7 +27,9 @@ class Parts(BuildHookInterface):  # type: ignore[type-arg, misc]
             raise FileNotFoundError(f"{', '.join(missing)}: not built (make wheel does it)")
         files = [*PROGRAMS, *(str(path.relative_to(root)) for path in root.glob(OTHER_BOARDS))]
         for name in SOURCES:
-            found = [root / name] if (root / name).is_file() else sorted(path for path in (root / name).rglob("*") if path.is_file())
+            found = (
+                [root / name] if (root / name).is_file() else sorted(path for path in (root / name).rglob("*") if path.is_file())
+            )
             files += [str(path.relative_to(root)) for path in found if not path.name.endswith(LEFT_OUT)]
         build_data["force_include"] |= {str(root / name): f"irqlab/_project/{name}" for name in files}
         build_data["pure_python"] = False

@@ -14,7 +14,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from irqlab.errors import IrqlabError
-from irqlab.setup.paths import project_dir
+from irqlab.project import project_dir
 
 PLACES = ("docs/use", "docs/papers", "docs/drivers", "drivers")
 

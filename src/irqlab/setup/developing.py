@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the lab itself is built and checked with, in a Debian tree: Rust, shellcheck, Perl for checkpatch.
 
-``python -m irqlab.setup.developing COMMAND...`` runs a command of the tree in the current directory; it can write to the project's
-files and to cargo's directory. It is Debian 12's Rust, linked with Debian 12's C library, so what is built works with every
+``python -m irqlab.setup.developing COMMAND...`` runs a command of the tree in the current directory; it can write to the
+project's files and to cargo's directory. It is Debian 12's Rust, linked with Debian 12's C library, so what is built works with every
 newer one and is the same on every host.
 """
 
@@ -11,8 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from irqlab.project import project_dir
 from irqlab.setup import IrqlabError, debs
-from irqlab.setup.paths import cache_dir, project_dir
+from irqlab.setup.paths import cache_dir
 from irqlab.setup.roots import Root
 
 RELEASE = "bookworm"

@@ -9,14 +9,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from irqlab.project import is_wheel, project_dir
 from irqlab.setup import SetupError
 
 GUEST_TARGET = "x86_64-unknown-linux-gnu"
-_PACKAGE = Path(__file__).resolve().parents[1]
-PARTS = "_project"
-"""Directory of the wheel with parts of the checkout (hatch_build.py)."""
 CONTENTS = (
-    *("apt", "apt-bullseye", "cargo", "ccache", "checkpatch", "cluster", "debs", "debs-dbg", "drivers", "headers", "images", "kernel"),
+    *(
+        "apt",
+        "apt-bullseye",
+        "cargo",
+        "ccache",
+        "checkpatch",
+        "cluster",
+        "debs",
+        "debs-dbg",
+        "drivers",
+        "headers",
+        "images",
+        "kernel",
+    ),
     *("kernels", "linted", "locks", "roots", "snapshots", "sources", "tools", "trials"),
 )
 """What the cache may contain."""
@@ -31,16 +42,6 @@ def cache_dir() -> Path:
         return Path(own).absolute()
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "irqlab"
-
-
-def project_dir() -> Path:
-    """The checkout this package was installed from (``pip install -e``); of a wheel, the copy of those parts that it has."""
-    return _PACKAGE / PARTS if is_wheel() else _PACKAGE.parents[1]
-
-
-def is_wheel() -> bool:
-    """Whether this package was installed from a wheel."""
-    return (_PACKAGE / PARTS).is_dir()
 
 
 def tester_so() -> Path:

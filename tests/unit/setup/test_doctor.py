@@ -6,6 +6,7 @@ import pytest
 
 from irqlab.setup import SetupError, doctor, host, paths, qemu
 
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -36,7 +36,9 @@ def deb(name: str) -> bytes:
     members["data.tar.xz"] = tar({f"usr/share/{name}": name.encode()})
     written = b"!<arch>\n"
     for member, content in members.items():
-        written += f"{member:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
+        written += (
+            f"{member:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
+        )
     return written
 
 
