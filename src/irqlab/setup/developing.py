@@ -2,8 +2,8 @@
 """What the lab itself is built and checked with, in a Debian tree: Rust, shellcheck, Perl for checkpatch.
 
 ``python -m irqlab.setup.developing COMMAND...`` runs a command of the tree in the current directory; it can write to the
-project's files and to cargo's directory. It is Debian 12's Rust, linked with Debian 12's C library, so what is built works with every
-newer one and is the same on every host.
+project's files and to cargo's directory. It is Debian 12's Rust, linked with Debian 12's C library, so what is built works with
+every newer one and is the same on every host.
 """
 
 import os
@@ -18,7 +18,21 @@ from irqlab.setup.roots import Root
 
 RELEASE = "bookworm"
 PACKAGES = (
-    *("bash", "cargo-web", "coreutils", "cpio", "findutils", "gcc", "grep", "libc6-dev", "perl", "rust-web-clippy", "rustc-web"),
+    *(
+        "bash",
+        "cargo-web",
+        "coreutils",
+        "cpio",
+        "dash",
+        "diffutils",
+        "findutils",
+        "gcc",
+        "grep",
+        "libc6-dev",
+        "perl",
+        "rust-web-clippy",
+        "rustc-web",
+    ),
     *("rustfmt-web", "sed", "shellcheck", "zstd"),
 )
 PASSED_ON = ("CARGO_TERM_COLOR", "PROPTEST_CASES", "RUSTFLAGS", "RUST_BACKTRACE", "TERM")

@@ -28,7 +28,7 @@ CONTENTS = (
         "images",
         "kernel",
     ),
-    *("kernels", "linted", "locks", "roots", "snapshots", "sources", "tools", "trials"),
+    *("kernel", "kernels", "linted", "locks", "roots", "snapshots", "sources", "tools", "trials"),
 )
 """What the cache may contain."""
 

@@ -96,7 +96,7 @@ def test_programs_that_are_not_qemu_are_rejected(home: Path, monkeypatch: pytest
     with pytest.raises(SetupError, match="printed 'hello', so it is not QEMU"):
         qemu.find()
     monkeypatch.setenv("IRQLAB_QEMU", str(home / "absent"))
-    with pytest.raises(SetupError, match="no program .*absent; allowed are 7.2, 10.0"):
+    with pytest.raises(SetupError, match=r"no program .*absent; allowed are 7\.2, 10\.0"):
         qemu.find()
 
 

@@ -57,9 +57,8 @@ class Mirror:
             path = self.home / "debian/pool" / f"{name}_1_amd64.deb"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-            stanzas.append(
-                f"Package: {name}\nVersion: 1\n{fields}Filename: pool/{path.name}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
-            )
+            sha256 = hashlib.sha256(content).hexdigest()
+            stanzas.append(f"Package: {name}\nVersion: 1\n{fields}Filename: pool/{path.name}\nSHA256: {sha256}\n")
         packed = lzma.compress("\n".join(stanzas).encode())
         (self.home / LIST).parent.mkdir(parents=True, exist_ok=True)
         (self.home / LIST).write_bytes(packed)
