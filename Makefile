@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 # Compiled modules are kept, so that commands, of which tests start hundreds, begin sooner.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup wheel drivers demo test test-drivers test-long test-debug test-debian13 test-dkms container bench papers foreign corpus mutants lint fmt clean distclean
+.PHONY: help setup wheel drivers demo test test-drivers test-long test-debug test-hosts bench papers foreign corpus mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -43,14 +43,8 @@ test-long: setup ## run all tests but those on debug kernels, including the long
 test-debug: setup ## run drivers on 4 processors under KASAN, lockdep, DMA debugging, KCSAN and PREEMPT_RT (hours)
 	$(BIN)/pytest tests/debug $(PYTEST_ARGS)
 
-test-debian13: ## run demo and tests in Debian 13, from a clean clone of HEAD, on any Debian
-	@scripts/debian13 test
-
-test-dkms: setup ## install our drivers with DKMS in trees of Debian 12 and 13, for 6.1, 6.12 and 7.3 (minutes)
-	@scripts/dkms
-
-container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests need no network
-	@scripts/debian13 container
+test-hosts: setup ## run the wheel on hosts that have nothing, and DKMS in Debian 12 and 13, in namespaces (20 minutes)
+	$(BIN)/pytest tests/hosts $(PYTEST_ARGS)
 
 bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
 	$(BIN)/python -m tools.bench $(BENCH_ARGS)
@@ -99,7 +93,7 @@ lint-python:
 	$(BIN)/lint-imports
 
 lint-shell:
-	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
+	$(BIN)/python -m irqlab.setup.developing shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
 fmt: setup ## format Python and Rust
 	$(BIN)/ruff check --fix-only --quiet .

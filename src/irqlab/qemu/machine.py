@@ -361,7 +361,6 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
                 stdout=log,
                 stderr=log,
                 pass_fds=[sock.fileno() for sock in inherited],
-                env=config.qemu.environment,
                 start_new_session=True,  # Ctrl-C must reach only irqlab, which ends QEMU itself
             )
         except OSError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Downloads Debian packages and unpacks them into the cache, without installing them.
 
-``apt-get download`` checks the archive's signatures and needs no privileges; ``dpkg -x`` runs no maintainer scripts. They
+``apt-get download`` checks the archive's signatures and needs no privileges; unpacking runs no maintainer scripts. They
 run in the first tree (roots.py).
 """
 
@@ -101,7 +101,8 @@ def unpack_file(deb: Path, home: Path) -> Path:
 
 def extract(deb: Path, into: Path) -> None:
     """Unpacks one .deb into a directory. Raises SetupError."""
-    in_base('dpkg -x "$1" "$2"', deb, into, failed=f"cannot unpack {deb.name} (is the disk full?)")
+    script = 'dpkg-deb --fsys-tarfile "$1" | tar -x --no-same-owner -C "$2"'
+    in_base(script, deb, into, failed=f"cannot unpack {deb.name} (is the disk full?)")
 
 
 def in_base(script: str, read: Path, into: Path, *words: str, failed: str) -> None:

@@ -211,9 +211,10 @@ def supported(qemu: Qemu) -> list[Nic]:
     return [nic for nic in TABLE if nic.device_type in qemu.devices()]
 
 
-def needed_qemu(requested: str | None) -> str | None:
-    """The release of QEMU that a NIC model needs; None: any, or there is no such model."""
-    return next((nic.qemu for nic in TABLE if nic.model == requested), None)
+def needed_qemu(module: Module, requested: str | None) -> str | None:
+    """The release of QEMU that the NIC for a driver needs; None: any, or there is no such NIC."""
+    fits = [nic for nic in TABLE if nic.model == requested or (requested is None and nic.claimed_by(module))]
+    return fits[0].qemu if fits else None
 
 
 def choose(module: Module, requested: str | None, qemu: Qemu, bus: str | None = None) -> Nic:

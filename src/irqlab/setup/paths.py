@@ -76,7 +76,7 @@ def built(path: Path) -> Path:
     """Returns ``path`` if it exists; raises SetupError if not."""
     if not path.is_file():
         mend = "install the wheel again" if is_wheel() else f"run `make setup` in {project_dir()}"
-        raise SetupError(f"{path} is missing: {mend}")
+        raise SetupError(f"{path} has not been built: {mend}")
     return path
 
 

@@ -4,6 +4,7 @@
 It runs without a namespace: its dynamic linker and libraries are the tree's.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -21,8 +22,9 @@ DEFAULT = "7.2"
 VARIABLE = "IRQLAB_QEMU"
 PACKAGES = ("qemu-system-x86",)
 BINARY = "usr/bin/qemu-system-x86_64"
-MODULES = "usr/lib/x86_64-linux-gnu/qemu"
-DATA = ("usr/share/qemu", "usr/share/seabios")
+BUNDLE = "usr/lib/x86_64-linux-gnu/qemu-bundle"
+"""If this is beside what it was started as, the dynamic linker, QEMU takes modules and firmware from there (util/cutils.c,
+get_relocated_path), and none of a QEMU that the host may have."""
 SELFCHECK_SECONDS = 60
 TESTER = "irqlab-tester: "
 """Prefix of the tester's own messages."""
@@ -42,11 +44,6 @@ class Qemu:
     def command(self) -> list[str]:
         """The words that start it."""
         return _command(self.path, self.root)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment to start it with."""
-        return _environment(self.root)
 
     @property
     def sha256(self) -> str:
@@ -73,7 +70,6 @@ class Qemu:
                 text=True,
                 timeout=SELFCHECK_SECONDS,
                 check=False,
-                env=self.environment,
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise SetupError(f"{self.path} with the tester: {error}") from error
@@ -99,6 +95,8 @@ def find(wanted: str | None = None) -> Qemu:
     wanted = wanted or os.environ.get(VARIABLE) or DEFAULT
     if wanted in RELEASES:
         root = debs.tree(*_recipe(wanted), f"fetching QEMU {wanted} (40 MB)").directory
+        with contextlib.suppress(FileExistsError):
+            (root / BUNDLE).symlink_to("../../..")
         return _described(root / BINARY, root)
     if not (found := shutil.which(wanted)):
         raise SetupError(f"--qemu, {VARIABLE}: no program {wanted}; allowed are {', '.join(RELEASES)}, or the path of one")
@@ -131,12 +129,7 @@ def _described(path: Path, root: Path | None) -> Qemu:
 def _command(path: Path, root: Path | None) -> list[str]:
     if root is None:
         return [str(path)]
-    data = [word for name in DATA for word in ("-L", str(root / name))]
-    return [*roots.Root(root).outside(BINARY), *data]
-
-
-def _environment(root: Path | None) -> dict[str, str]:
-    return {**os.environ, **({"QEMU_MODULE_DIR": str(root / MODULES)} if root else {})}
+    return roots.Root(root).outside(BINARY)
 
 
 @cache
@@ -159,7 +152,7 @@ def _properties(path: Path, root: Path | None, device: str) -> frozenset[str]:
 def _output(path: Path, root: Path | None, *arguments: str) -> str:
     command = [*_command(path, root), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=_environment(root))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise SetupError(f"{path} {' '.join(arguments)}: {error}") from error
     return done.stdout

@@ -37,11 +37,12 @@ def program(path: Path, text: str) -> None:
 
 @pytest.fixture
 def apt(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
-    """A fake apt-get and dpkg, which write a log."""
+    """A fake apt-get and dpkg-deb, which write a log."""
     log = home / "log"
     download = f"""echo "$*" >> {log}; shift; for p; do case $p in a|b) : > ${{p}}_1%3a2-3_amd64.deb;; esac; done"""
     program(home / "bin/apt-get", download)
-    program(home / "bin/dpkg", f'echo "dpkg $1" >> {log}; : > "$3/file"; : > "$3/$(basename $2)"')
+    packed = f'echo "dpkg-deb $1" >> {log}; cd $(mktemp -d -p {home}); : > file; : > $(basename $2); tar -c *'
+    program(home / "bin/dpkg-deb", packed)
     monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
     return Archive(home / "apt.conf")
 

@@ -149,3 +149,10 @@ def test_virtio_is_refused_because_its_results_do_not_repeat() -> None:
     with pytest.raises(SetupError, match="results are not reproducible"):
         nics.choose(module, None, QEMU)
     assert nics.choose(module, "virtio-net-pci", QEMU).model == "virtio-net-pci"
+
+
+def test_a_driver_whose_only_card_needs_another_qemu_gets_it() -> None:
+    igb = driver("igb", pci("8086", "10C9"))
+    assert nics.needed_qemu(igb, None) == nics.needed_qemu(igb, "igb") == "10.0"
+    assert nics.needed_qemu(driver("e1000", pci("8086", "100E")), None) is None
+    assert nics.needed_qemu(igb, "no-such-card") is None
