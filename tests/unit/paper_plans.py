@@ -33,6 +33,7 @@ from irqlab.reproduce.lan78xx import measure as lan78xx
 from irqlab.reproduce.lan78xx.trials import Flows, Probe, Responsiveness, RoundTrip, Throughput
 from irqlab.reproduce.mogul1997 import measure as mogul1997
 from irqlab.reproduce.rtl8139cp import measure as rtl8139cp
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Loaded
 from irqlab.reproduce.salah2009 import experiments, overload
 from irqlab.reproduce.salah2009 import measure as salah2009
 from irqlab.reproduce.salah2009.overload import Shares
@@ -91,7 +92,7 @@ def of_rtl8139cp(what: str, key: Any) -> Any:
     ):
         return found(what, text_of(key))
     if what in ("the timer's period", "each measure alone: latency and overload", "refill rules: latency and overload"):
-        return forwarded(what, key)
+        return Loaded.of(forwarded(what, (*key, GENTLE_PPS)), forwarded(what, (*key, None)))
     number = partial(some, 100, 1000, what, key)
     shares = {"driver": number("driver"), "IP stack": number("ip")}
     return rtl8139cp.Counted(

@@ -88,7 +88,8 @@ def trials(
 
     def said(result: ApplicationResult) -> str:
         sent = "echo: " if result.spec.echo else ""
-        return f"{sent}{result.offered_pps / 1e3:.1f} kpps offered, {result.application_pps / 1e3:.1f} received"
+        pps, fate = (result.returned_pps, "forwarded") if result.spec.forwards else (result.application_pps, "received")
+        return f"{sent}{result.offered_pps / 1e3:.1f} kpps offered, {pps / 1e3:.1f} {fate}"
 
     return runner.trials(chosen, said, drafted)
 

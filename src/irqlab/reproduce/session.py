@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
+from irqlab.config.costs import Costs
 from irqlab.config.ensemble import Ensemble, Member
 from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
-from irqlab.reproduce.table import Table, row_of
+from irqlab.config.traffic import FrameSize
+from irqlab.config.workload import Workload
+from irqlab.reproduce.table import Table, sources_of, table_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job, JobRunner
 from irqlab.setup import kernel
@@ -22,6 +26,9 @@ from irqlab.trials.testbed import Testbed
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 T = TypeVar("T")
+
+QUICK_NS, QUICK_WIDTH = 60_000_000, 0.01
+"""Of a search of a quick look: how long a trial is, and how fine it is."""
 
 
 @dataclass
@@ -89,21 +96,38 @@ class Session:
         return [testbed.describe() for testbed in self._testbeds.values()]
 
 
-def grid(
-    session: Session,
-    what: str,
-    title: str,
-    row: type[R],
-    cases: Iterable[Mapping[str, Any]],
-    job: Callable[..., Job[T]],
-    figures: Callable[..., object] = lambda answer, **_: answer,
-) -> Table[R]:
-    """A table with a row for each case, whose job is done.
+def workload_of(quick: bool, size: FrameSize = 64, bidirectional: bool = False, costs: Costs | None = None) -> Workload:
+    """What a search offers; in a quick look shorter trials, and a coarser search."""
+    usual = Workload(size=size, bidirectional=bidirectional, costs=costs)
+    return replace(usual, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4, relative_width=QUICK_WIDTH) if quick else usual
 
-    `cases`: columns by name, which are the arguments of `job`; `figures`: of a job's answer and its case, where the other columns
-    are from, by name.
-    """
+
+def cases(**axes: Iterable[Any]) -> list[dict[str, Any]]:
+    """Every combination of values of columns; the last column changes fastest."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+@dataclass(frozen=True)
+class Grid(Generic[T]):
+    """Cases, which are columns by name, and the answer of each one's job."""
+
+    cases: Sequence[Mapping[str, Any]]
+    answers: Sequence[T]
+
+    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], T]]:
+        return zip(self.cases, self.answers, strict=True)
+
+    def of(self, **columns: Any) -> T:
+        """The answer of the first case with these values. Raises StopIteration if there is none."""
+        return next(answer for case, answer in self if columns.items() <= case.items())
+
+    def table(self, title: str, row: type[R], figures: Callable[..., object] = lambda answer, **_: answer) -> Table[R]:
+        """A row for each case. `figures`: of an answer and its case, where columns are from (see table_of); else the case."""
+        return table_of(title, row, ((*sources_of(figures(answer, **case)), case) for case, answer in self))
+
+
+def measured(session: Session, what: str, cases: Iterable[Mapping[str, Any]], job: Callable[..., Job[T]]) -> Grid[T]:
+    """Does the job of each case. `job`: makes it, of the case's columns."""
     every = list(cases)
     answers = session.all(what, {tuple(case.values()): job(**case) for case in every})
-    rows = (row_of(row, case, figures(answers[tuple(case.values())], **case)) for case in every)
-    return Table(title, row, tuple(rows))
+    return Grid(every, [answers[tuple(case.values())] for case in every])

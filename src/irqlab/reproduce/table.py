@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
@@ -53,6 +53,10 @@ class Table(Generic[R]):
             found.setdefault(key(row), []).append(row)
         return {one: tuple(rows) for one, rows in found.items()}
 
+    def parts(self, key: Callable[[R], K]) -> dict[K, Table[R]]:
+        """Tables of the rows by a key, in the order in which keys come first."""
+        return {one: Table(self.title, self.row, rows) for one, rows in self.by(key).items()}
+
     def keyed(self, key: Callable[[R], K], *needed: K) -> dict[K, R]:
         """The rows by a key, of equal ones the last; empty if one that is needed is missing."""
         found = {key(row): row for row in self.rows}
@@ -87,6 +91,21 @@ def row_of(row: type[R], *sources: object, **given: Any) -> R:
                 given[field.name] = source[field.name] if isinstance(source, Mapping) else getattr(source, field.name)
                 break
     return row(**given)
+
+
+def sources_of(found: object) -> tuple[object, ...]:
+    """Of a row: several, in a tuple, or one."""
+    return found if isinstance(found, tuple) else (found,)
+
+
+def table_of(title: str, row: type[R], rows: Iterable[object]) -> Table[R]:
+    """A table of rows, each from its source or, in a tuple, its sources (see row_of)."""
+    return Table(title, row, tuple(row_of(row, *sources_of(one)) for one in rows))
+
+
+def rounded(value: float | None, digits: int) -> float | None:
+    """For a column; None stays."""
+    return None if value is None else round(value, digits)
 
 
 def tables_of(found: object) -> dict[str, Table[Any]]:

@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rows of trials with an application in the DUT: the columns that all papers have of them, by name."""
+"""Trials with an application in the DUT, and their rows: the columns that all papers have of them, by name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
-from irqlab.reproduce.table import row_of
-from irqlab.trials.application import ApplicationResult
+from irqlab.methods import receiving
+from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table, table_of
+from irqlab.runner.jobs import Job
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.trials.bench import Bench
 
 R = TypeVar("R")
+Columns = Mapping[str, Any]
+"""What a row says besides its trial's figures."""
+Asked = tuple[Columns, ApplicationTrial]
+Done = tuple[Columns, ApplicationResult]
+Figures = Callable[[ApplicationResult], Columns]
 
 PLACES = ("nic", "backlog", "socket", "application", "elsewhere")
 LATENCIES = ("mean", "p50", "p90", "p99", "p999", "max")
@@ -34,6 +46,26 @@ def figures_of(r: ApplicationResult) -> dict[str, Any]:
     }
 
 
-def trial_row(row: type[R], r: ApplicationResult, *sources: object, **given: Any) -> R:
-    """A row of a trial, from what is given, the sources, and the trial's figures, by the names of its columns."""
-    return row_of(row, *sources, figures_of(r), r, **given)
+@dataclass(frozen=True)
+class Batch:
+    """Trials on one bench."""
+
+    label: str
+    bench: Bench
+    asked: Sequence[Asked]
+
+
+def run(session: Session, what: str, batches: Iterable[Batch]) -> list[Done]:
+    """Runs the trials, batches side by side; the results in their order."""
+    every = list(batches)
+    jobs = {
+        n: Job(one.label, one.bench, partial(receiving.trials, chosen=[spec for _, spec in one.asked]))
+        for n, one in enumerate(every)
+    }
+    found = session.all(what, jobs)
+    return [(columns, r) for n, one in enumerate(every) for (columns, _), r in zip(one.asked, found[n], strict=True)]
+
+
+def trial_table(title: str, row: type[R], done: Iterable[Done], figures: Figures = lambda _: {}) -> Table[R]:
+    """A row for each trial, of its columns, the figures of its result, and those that all papers have."""
+    return table_of(title, row, ((columns, figures(r), figures_of(r), r) for columns, r in done))

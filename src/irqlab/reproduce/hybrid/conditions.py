@@ -12,8 +12,8 @@ from irqlab.config.workload import Workload
 from irqlab.methods import receiving
 from irqlab.reproduce.hybrid import schemes, softirqs
 from irqlab.reproduce.salah2009.rows import Row
-from irqlab.runner.runner import TrialRunner
-from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.reproduce.trial_rows import Asked
+from irqlab.trials.application import ApplicationTrial
 
 PAPER_END = 2.35
 """Of the cliff: where the paper's loads end."""
@@ -108,13 +108,11 @@ def trial(condition: Condition, row: Row, rate_pps: float, workload: Workload) -
     return spec
 
 
-Found = dict[tuple[str, float], ApplicationResult]
-"""By scheme and load."""
-
-
-def measure(runner: TrialRunner, condition: Condition, cliff_pps: float, loads: Sequence[float], workload: Workload) -> Found:
+def asked(condition: Condition, cliff_pps: float, loads: Sequence[float], workload: Workload) -> list[Asked]:
     """All rows under a condition."""
-    keys = [(row, load) for row in schemes.under_conditions(condition.cliff_share * cliff_pps) for load in loads]
-    specs = [trial(condition, row, load * cliff_pps, workload) for row, load in keys]
-    found = receiving.trials(runner, specs)
-    return {(row.name, load): result for (row, load), result in zip(keys, found, strict=True)}
+    columns = {"condition": condition.name, "options": condition.options, "kernel": str(condition.kernel)}
+    return [
+        ({**columns, "scheme": row.name, "load_of_cliff": load}, trial(condition, row, load * cliff_pps, workload))
+        for row in schemes.under_conditions(condition.cliff_share * cliff_pps)
+        for load in loads
+    ]

@@ -10,19 +10,19 @@ from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import cliff, receiving
+from irqlab.methods import cliff
 from irqlab.methods.cliff import External
 from irqlab.present.columns import Col
 from irqlab.reproduce.hybrid import conditions, schemes, softirqs
-from irqlab.reproduce.hybrid.conditions import Condition, Found
+from irqlab.reproduce.hybrid.conditions import Condition
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.cliffs import ECHOES, RECEIVES, signs_of
-from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, Cliffs, precision_of
-from irqlab.reproduce.session import Session
+from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, precision_of
+from irqlab.reproduce.salah2009.rows import over_loads
+from irqlab.reproduce.session import Session, cases, measured
 from irqlab.reproduce.table import Table
-from irqlab.reproduce.trial_rows import trial_row
+from irqlab.reproduce.trial_rows import Batch, Done, run, trial_table
 from irqlab.runner.jobs import Job
-from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 from irqlab.trials.testbed import Testbed
 
@@ -37,8 +37,6 @@ QUICK_ECHOING = (0.5, 0.9)
 
 Both = tuple[External, External]
 """Receiving, echoing."""
-Compared = dict[tuple[str, float, bool], ApplicationResult]
-"""By scheme, load, and whether the application echoes."""
 
 
 @dataclass(frozen=True)
@@ -129,32 +127,29 @@ def measure(session: Session) -> Tables:
     found = _cliffs(session, testbeds, plan)
     compared = _compared(session, {kernel: testbeds[kernel] for kernel in kernels}, found, plan)
     loads = conditions.QUICK_LOADS if session.quick else conditions.LOADS
-    under = _conditions(session, _under(session, testbeds, chosen), found, chosen, loads, plan)
+    testbeds |= {one.name: session.testbed(kernel=one.kernel, cost_model=True) for one in chosen if one.costs}
+    beds = {one.name: testbeds.get(one.name, testbeds[str(one.kernel)]) for one in chosen}
     patched = _patched(session, plan) if session.long and not asked else None
     return Tables(
         cliff=_cliff_table(found | (patched[0] if patched else {})),
         throughput=_throughput(compared),
-        latency=_latency(compared),
-        conditions=_condition_table("One condition at a time", chosen, under),
+        latency=trial_table(
+            "The round trip below the cliff on each kernel",
+            LatencyRow,
+            (one for one in compared if "load_of_echo_cliff" in one[0]),
+        ),
+        conditions=_conditions(session, "One condition at a time", beds, found, chosen, loads, plan),
         softirqs=patched[1] if patched else None,
     )
-
-
-def _under(session: Session, testbeds: dict[str, Testbed], chosen: Sequence[Condition]) -> dict[str, Testbed]:
-    """The testbed of each condition, by its name."""
-    return {
-        one.name: session.testbed(kernel=one.kernel, cost_model=True) if one.costs else testbeds[str(one.kernel)]
-        for one in chosen
-    }
 
 
 def _patched(session: Session, plan: Workload) -> tuple[dict[str, Both], Table[ConditionRow]]:
     """The cliff of the patched kernel, and its conditions."""
     chosen = conditions.patched()
     found = _cliffs(session, {softirqs.NAME: softirqs.on_tree(session)}, plan)
-    testbeds = {one.name: softirqs.on_tree(session, one.sysctls) for one in chosen}
-    under = _conditions(session, testbeds, found, chosen, conditions.PATCHED_LOADS, plan)
-    return found, _condition_table(f"Linux {softirqs.NAME}: one condition at a time", chosen, under)
+    beds = {one.name: softirqs.on_tree(session, one.sysctls) for one in chosen}
+    title = f"Linux {softirqs.NAME}: one condition at a time"
+    return found, _conditions(session, title, beds, found, chosen, conditions.PATCHED_LOADS, plan)
 
 
 def _cliffs(session: Session, testbeds: dict[str, Testbed], plan: Workload) -> dict[str, Both]:
@@ -165,59 +160,25 @@ def _cliffs(session: Session, testbeds: dict[str, Testbed], plan: Workload) -> d
         precision=precision_of(session.quick),
         names=signs_of(session.quick),
     )
-    jobs = {
-        (kernel, echo): Job(f"Linux {kernel}{' echo' if echo else ''}", testbed, partial(find, echo=echo))
-        for kernel, testbed in testbeds.items()
-        for echo in (False, True)
-    }
-    found = session.all("the cliff", jobs)
-    return {kernel: (found[kernel, False], found[kernel, True]) for kernel in testbeds}
+    found = measured(
+        session,
+        "the cliff",
+        cases(kernel=testbeds, echo=(False, True)),
+        lambda kernel, echo: Job(f"Linux {kernel}{' echo' if echo else ''}", testbeds[kernel], partial(find, echo=echo)),
+    )
+    return {kernel: (found.of(kernel=kernel, echo=False), found.of(kernel=kernel, echo=True)) for kernel in testbeds}
 
 
-def _compared(session: Session, testbeds: dict[str, Testbed], found: dict[str, Both], plan: Workload) -> dict[str, Compared]:
-    jobs = {
-        kernel: Job(
-            f"Linux {kernel}",
-            testbed,
-            partial(compare, at=Cliffs(*(one.cliff_pps for one in found[kernel])), quick=session.quick, workload=plan),
-        )
-        for kernel, testbed in testbeds.items()
-    }
-    return session.all("schemes", jobs)
-
-
-def compare(runner: TrialRunner, at: Cliffs, quick: bool, workload: Workload) -> Compared:
-    """Every scheme at every load, receiving and echoing."""
-    receives, echoes = at.receiving_pps, at.echoing_pps
-    keys = [
-        *((row, load, False) for row in schemes.compared(receives) for load in (QUICK_LOADS if quick else LOADS)),
-        *((row, load, True) for row in schemes.compared(receives) for load in (QUICK_ECHOING if quick else ECHOING)),
-    ]
-    specs = [receiving.spec_of(workload, load * (echoes if echo else receives), row.tuning, echo) for row, load, echo in keys]
-    found = receiving.trials(runner, specs)
-    return {(row.name, load, echo): result for (row, load, echo), result in zip(keys, found, strict=True)}
-
-
-def _conditions(
-    session: Session,
-    testbeds: dict[str, Testbed],
-    found: dict[str, Both],
-    chosen: Sequence[Condition],
-    loads: Sequence[float],
-    plan: Workload,
-) -> dict[str, Found]:
-    """`testbeds`: by the condition's name; `found`: the cliffs by kernel."""
-    jobs = {}
-    for condition in chosen:
-        work = partial(
-            conditions.measure,
-            condition=condition,
-            cliff_pps=found[str(condition.kernel)][0].by(condition.sign),
-            loads=loads,
-            workload=plan,
-        )
-        jobs[condition.name] = Job(condition.name, testbeds[condition.name], work)
-    return session.all("conditions", jobs)
+def _compared(session: Session, testbeds: dict[str, Testbed], found: dict[str, Both], plan: Workload) -> list[Done]:
+    """Every scheme at every load, receiving and echoing, on each kernel."""
+    loads, echoing = (QUICK_LOADS, QUICK_ECHOING) if session.quick else (LOADS, ECHOING)
+    batches = []
+    for kernel, testbed in testbeds.items():
+        receives, echoes = (one.cliff_pps for one in found[kernel])
+        every = schemes.compared(receives)
+        asked = [*over_loads(every, loads, receives, plan), *over_loads(every, echoing, echoes, plan, echo=True)]
+        batches.append(Batch(f"Linux {kernel}", testbed, [({"kernel": kernel, **columns}, spec) for columns, spec in asked]))
+    return run(session, "schemes", batches)
 
 
 def _cliff_table(found: dict[str, Both]) -> Table[CliffRow]:
@@ -230,50 +191,39 @@ def _cliff_table(found: dict[str, Both]) -> Table[CliffRow]:
     return Table("The cliff of each kernel, by every sign", CliffRow, tuple(table))
 
 
-def _throughput(compared: dict[str, Compared]) -> Table[ThroughputRow]:
-    table = []
-    for kernel, every in compared.items():
-        for (scheme, load, echo), r in every.items():
-            if echo:
-                continue
-            others = [every[name, load, False].application_pps for name in (schemes.DE, schemes.NAPI)]
-            row = trial_row(
-                ThroughputRow,
-                r,
-                kernel=kernel,
-                scheme=scheme,
-                load_of_cliff=load,
-                # In its window an application may receive frames of the warm-up, too.
-                to_best=r.application_pps / min(r.offered_pps, max(others)),
-            )
-            table.append(row)
-    return Table("The receiving application on each kernel", ThroughputRow, tuple(table))
+def _throughput(compared: Sequence[Done]) -> Table[ThroughputRow]:
+    received = {(c["kernel"], c["scheme"], c["load_of_cliff"]): r for c, r in compared if "load_of_cliff" in c}
+
+    def to_best(kernel: str, load: float, r: ApplicationResult) -> float:
+        # In its window an application may receive frames of the warm-up, too.
+        others = [received[kernel, name, load].application_pps for name in (schemes.DE, schemes.NAPI)]
+        return r.application_pps / min(r.offered_pps, max(others))
+
+    return trial_table(
+        "The receiving application on each kernel",
+        ThroughputRow,
+        (
+            ({"kernel": kernel, "scheme": scheme, "load_of_cliff": load, "to_best": to_best(kernel, load, r)}, r)
+            for (kernel, scheme, load), r in received.items()
+        ),
+    )
 
 
-def _latency(compared: dict[str, Compared]) -> Table[LatencyRow]:
-    table = [
-        trial_row(LatencyRow, r, kernel=kernel, scheme=scheme, load_of_echo_cliff=load)
-        for kernel, every in compared.items()
-        for (scheme, load, echo), r in every.items()
-        if echo
-    ]
-    return Table("The round trip below the cliff on each kernel", LatencyRow, tuple(table))
-
-
-def _condition_table(title: str, chosen: Sequence[Condition], under: dict[str, Found]) -> Table[ConditionRow]:
-    table = []
-    for condition in chosen:
-        for (scheme, load), r in under[condition.name].items():
-            off = under.get(conditions.BASE.name, under[condition.name])[scheme, load]
-            row = trial_row(
-                ConditionRow,
-                r,
-                condition=condition.name,
-                options=condition.options,
-                kernel=str(condition.kernel),
-                scheme=scheme,
-                load_of_cliff=load,
-                off_pps=off.application_pps,
-            )
-            table.append(row)
-    return Table(title, ConditionRow, tuple(table))
+def _conditions(
+    session: Session,
+    title: str,
+    testbeds: dict[str, Testbed],
+    found: dict[str, Both],
+    chosen: Sequence[Condition],
+    loads: Sequence[float],
+    plan: Workload,
+) -> Table[ConditionRow]:
+    """`testbeds`: by the condition's name; `found`: the cliffs by kernel."""
+    batches = []
+    for one in chosen:
+        cliff_pps = found[str(one.kernel)][0].by(one.sign)
+        batches.append(Batch(one.name, testbeds[one.name], conditions.asked(one, cliff_pps, loads, plan)))
+    done = run(session, "conditions", batches)
+    pps = {(c["condition"], c["scheme"], c["load_of_cliff"]): r.application_pps for c, r in done}
+    off = [pps.get((conditions.BASE.name, *key), own) for (_, *key), own in pps.items()]
+    return trial_table(title, ConditionRow, (({**c, "off_pps": one}, r) for (c, r), one in zip(done, off, strict=True)))

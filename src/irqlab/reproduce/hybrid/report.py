@@ -38,8 +38,7 @@ def _received(title: str, rows: Iterable[ThroughputRow] | Iterable[ConditionRow]
 
 def _kernels(tables: Tables) -> Section:
     groups = []
-    for kernel in tables.kernels:
-        data = tables.throughput.only(lambda r, kernel=kernel: r.kernel == kernel)  # type: ignore[misc]
+    for kernel, data in tables.throughput.parts(lambda r: r.kernel).items():
         shown = page.grid(
             data, "load_of_cliff", "scheme", ("application_pps",), schemes.SERIES, caption=f"Linux {kernel}: received"
         )
@@ -54,9 +53,9 @@ def _kernels(tables: Tables) -> Section:
 
 def _round_trip(tables: Tables) -> Section:
     drawn = []
-    for kernel in tables.kernels:
+    for kernel, rows in tables.latency.by(lambda r: r.kernel).items():
         lines = page.lines(
-            tables.latency.where(lambda r, kernel=kernel: r.kernel == kernel),  # type: ignore[misc]
+            rows,
             schemes.SERIES,
             lambda r: r.scheme,
             lambda r: r.load_of_echo_cliff,
@@ -69,16 +68,16 @@ def _round_trip(tables: Tables) -> Section:
 
 def _conditions(data: Table[ConditionRow]) -> list[Group]:
     groups = []
-    for name, rows in data.by(lambda r: r.condition).items():
-        title = f"{name}: received"
-        heading = f"{name} ({rows[0].options})" if rows[0].options else name
+    for name, part in data.parts(lambda r: r.condition).items():
+        title, options = f"{name}: received", part.rows[0].options
+        heading = f"{name} ({options})" if options else name
         shown = page.grid(
-            data.only(lambda r, name=name: r.condition == name),  # type: ignore[misc]
+            part,
             *("load_of_cliff", "scheme", ("application_pps",)),
-            tuple(dict.fromkeys(row.scheme for row in rows)),
+            tuple(part.by(lambda r: r.scheme)),
             caption=title,
         )
-        groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[_received(title, rows)], tables=[shown]))
+        groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[_received(title, part)], tables=[shown]))
     return [*groups, Group(tables=[page.table(data, folded=True)])]
 
 

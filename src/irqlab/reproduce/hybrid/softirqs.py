@@ -8,8 +8,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from irqlab.reproduce import patches
 from irqlab.reproduce.session import Session
-from irqlab.setup import debs, drivers, kernel_sources
+from irqlab.setup import kernel_sources
 from irqlab.setup.paths import appearing, cache_dir, locked
 from irqlab.trials.testbed import Testbed
 
@@ -23,16 +24,14 @@ KCONFIG = Path(__file__).with_name("schedstats.config")
 
 def tree() -> Path:
     """Debian's source of it, patched, in the cache. Raises IrqlabError, or SetupError if it cannot be fetched."""
-    patch = drivers.home().parent / PATCH
     source = kernel_sources.debian(SERIES)
-    key = hashlib.sha256(patch.read_bytes()).hexdigest()[:12]
+    key = hashlib.sha256(patches.path_of(PATCH).read_bytes()).hexdigest()[:12]
     final = cache_dir() / "sources/patched" / f"{source.path.name}-{key}"
     with locked("patched-sources"):
         if not final.is_dir():
             with appearing(final) as scratch:
                 shutil.copytree(source.path, scratch, symlinks=True, dirs_exist_ok=True)
-                failed = f"{PATCH} does not apply to Linux {SERIES}"
-                debs.in_base('patch -p1 -s -d "$2" -i "$1"', patch, scratch, failed=failed)
+                patches.apply(PATCH, scratch, f" to Linux {SERIES}")
     return final
 
 

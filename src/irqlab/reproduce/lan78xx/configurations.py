@@ -49,6 +49,11 @@ class Configuration:
     driver: str | None = None
     """One of the kernel's; None: ours."""
 
+    @property
+    def key(self) -> str:
+        """Its patches, as text."""
+        return " ".join(map(str, sorted(self.patches)))
+
     def testbed(
         self,
         session: Session,
@@ -160,13 +165,13 @@ def looked_at(session: Session) -> dict[str, Configuration]:
     return {name: chosen for name, chosen in buildable(session).items() if not session.quick or name in QUICK_DRIVERS}
 
 
-def steps() -> dict[tuple[str, int], Configuration]:
-    """The patches: each left out of napi, each added to standard, and all up to one, by (how, patch)."""
-    found = {}
+def steps() -> dict[tuple[str, int], tuple[Configuration, Configuration]]:
+    """Our driver without a patch and with it, by (how, patch): left out of napi, added to standard, and in the series' order."""
+    found, before = {}, DRIVERS["standard"]
     for patch in PATCHES:
-        found[WITHOUT, patch] = Configuration(f"napi without patch {patch}", ALL - {patch})
-        found[WITH, patch] = Configuration(f"standard with patch {patch}", frozenset({patch}))
-        found[UP_TO, patch] = Configuration(
-            f"standard with the patches up to {patch}", frozenset(p for p in PATCHES if p <= patch)
-        )
+        found[WITHOUT, patch] = (Configuration(f"napi without patch {patch}", ALL - {patch}), DRIVERS["napi"])
+        found[WITH, patch] = (DRIVERS["standard"], Configuration(f"standard with patch {patch}", frozenset({patch})))
+        after = Configuration(f"standard with the patches up to {patch}", frozenset(p for p in PATCHES if p <= patch))
+        found[UP_TO, patch] = (before, after)
+        before = after
     return found

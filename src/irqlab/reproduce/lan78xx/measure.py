@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Annotated
 
 from irqlab.config.hardware import Hardware
@@ -32,7 +30,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     steps,
 )
 from irqlab.reproduce.lan78xx.trials import Flows, Probe
-from irqlab.reproduce.session import Session, grid
+from irqlab.reproduce.session import QUICK_NS, QUICK_WIDTH, Session, cases, measured
 from irqlab.reproduce.table import Table, row_of
 from irqlab.runner.jobs import Job
 from irqlab.trials.iperf import FOUR, IperfTrial
@@ -48,7 +46,6 @@ TESTS = {test.name: test for test in FOUR}
 STEP_MIPS = 250
 """Where the CPU is the limit of every test, and a patch shows in Mbit/s."""
 SLOW = "slow"
-QUICK_FORWARDING_NS, QUICK_WIDTH = 60_000_000, 0.01
 STANDARD = 0
 """In place of a patch: none."""
 QUICK_STEPS = {
@@ -247,20 +244,16 @@ def _speeds(session: Session) -> tuple[str, ...]:
 def iperf(session: Session) -> Table[IperfRow]:
     """The letter's tables, of the lab."""
     seconds = QUICK_SECONDS if session.quick else SECONDS
-    return grid(
+    return measured(
         session,
         "the letter's tables",
+        cases(test=TESTS, board=_speeds(session), driver=looked_at(session)),
+        lambda test, board, driver: _job(session, DRIVERS[driver], SPEEDS[board], test, seconds),
+    ).table(
         "iperf3 on the lab's boards: Mbit/s, loss and idle in %",
         IperfRow,
-        _cases(test=TESTS, board=_speeds(session), driver=looked_at(session)),
-        lambda test, board, driver: _job(session, DRIVERS[driver], SPEEDS[board], test, seconds),
-        lambda found, board, **_: {**vars(found), "mips": SPEEDS[board]},
+        lambda found, board, **_: (found, {"mips": SPEEDS[board]}),
     )
-
-
-def _cases(**axes: Iterable[str]) -> list[dict[str, str]]:
-    """Every combination of values of columns; the last column changes fastest."""
-    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
@@ -268,39 +261,28 @@ def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
     drivers = [driver for driver in PAIRS["kernel"] if driver in buildable(session)]
     nics = (session.config.nic,) if session.config.nic else (USB2,) if session.quick else (USB2, NIC)
 
-    def job(nic: str, test: str, driver: str) -> Job[trials.Throughput]:
+    def job(hardware: str, nic: str, test: str, driver: str) -> Job[trials.Throughput]:
         bed = DRIVERS[driver].testbed(session, board.mips, memory=board.memory, nic=nic)
         work = partial(trials.throughput, test=_test(test, QUICK_SECONDS))
-        return Job(f"{board.name}, {nic}, {DRIVERS[driver].title}, {test}", bed, work)
+        return Job(f"{hardware}, {nic}, {DRIVERS[driver].title}, {test}", bed, work)
 
-    return grid(
-        session,
-        f"the letter's tests, {board.name}",
-        f"iperf3 on {board.name}",
-        HardwareRow,
-        _cases(nic=nics, test=TESTS, driver=drivers),
-        job,
-        lambda found, **_: {**vars(found), "hardware": board.name},
-    )
+    every = cases(hardware=(board.name,), nic=nics, test=TESTS, driver=drivers)
+    return measured(session, f"the letter's tests, {board.name}", every, job).table(f"iperf3 on {board.name}", HardwareRow)
 
 
 def letter() -> Table[LetterRow]:
     """The letter's own tables."""
-    rows = []
-    for record in reference.records(REFERENCE):
+
+    def row(record: reference.Record) -> LetterRow:
         before, after = (
             Published(*(reference.number(record[f"{driver}_{name}"]) for name in ("mbps", "loss", "idle")))
             for driver in ("standard", "napi")
         )
-        row = LetterRow(
-            test=record["test"],
-            board=record["target"],
-            standard=before,
-            napi=after,
-            ratio=round(after.mbps / before.mbps, 3) if before.mbps and after.mbps else None,
-            idle_points=_points(after.idle_percent, before.idle_percent),
-        )
-        rows.append(row)
+        ratio = round(after.mbps / before.mbps, 3) if before.mbps and after.mbps else None
+        points = _points(after.idle_percent, before.idle_percent)
+        return LetterRow(record["test"], record["target"], before, after, ratio, points)
+
+    rows = map(row, reference.records(REFERENCE))
     return Table("The letter: four boards, Mbit/s, loss and idle in %", LetterRow, tuple(rows))
 
 
@@ -347,35 +329,20 @@ def ablation(session: Session) -> Table[StepRow]:
     Throughput is the window's: a timeout of TCP's at the start costs a fifth of a second, whatever the driver does later.
     """
     seconds = QUICK_SECONDS if session.quick else SECONDS
-    standard, napi = DRIVERS["standard"], DRIVERS["napi"]
-    pairs: dict[tuple[str, int], tuple[Configuration, Configuration]] = {}
-    before = standard
-    for (how, patch), chosen in steps().items():
-        if how == WITHOUT:
-            pairs[how, patch] = (chosen, napi)
-        elif how == WITH:
-            pairs[how, patch] = (standard, chosen)
-        else:
-            pairs[how, patch] = (before, chosen)
-            before = chosen
-    asked = QUICK_STEPS if session.quick else {name: tuple(pairs) for name in TESTS}
-    jobs = {
-        (" ".join(map(str, sorted(chosen.patches))), name): _job(session, chosen, STEP_MIPS, name, seconds)
-        for name, keys in asked.items()
-        for pair in ((standard, napi), *(pairs[key] for key in keys))
-        for chosen in pair
-    }
-    found = session.all("each patch", jobs)
-
-    def point(chosen: Configuration, name: str) -> trials.Throughput:
-        return found[" ".join(map(str, sorted(chosen.patches))), name]
-
-    rows = []
-    for name, keys in asked.items():
-        rows.append(_step(WITH, STANDARD, name, point(standard, name), point(standard, name)))
-        for how, patch in keys:
-            less, more = pairs[how, patch]
-            rows.append(_step(how, patch, name, point(less, name), point(more, name)))
+    pairs = {(WITH, STANDARD): (DRIVERS["standard"], DRIVERS["standard"]), **steps()}
+    asked = QUICK_STEPS if session.quick else {test: tuple(steps()) for test in TESTS}
+    wanted = [(how, patch, test) for test, keys in asked.items() for how, patch in ((WITH, STANDARD), *keys)]
+    chosen = {one.key: one for pair in pairs.values() for one in pair}
+    found = measured(
+        session,
+        "each patch",
+        [{"patches": one.key, "test": test} for how, patch, test in wanted for one in pairs[how, patch]],
+        lambda patches, test: _job(session, chosen[patches], STEP_MIPS, test, seconds),
+    )
+    rows = [
+        _step(how, patch, test, *(found.of(patches=one.key, test=test) for one in pairs[how, patch]))
+        for how, patch, test in wanted
+    ]
     return Table(f"Each patch, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled", StepRow, tuple(rows))
 
 
@@ -404,15 +371,16 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
     """64-byte frames through the DUT, with one flow and no loss."""
     workload = Workload(size=FRAME_BYTES)
     if session.quick:
-        workload = replace(workload, duration_ns=QUICK_FORWARDING_NS, relative_width=QUICK_WIDTH)
+        workload = replace(workload, duration_ns=QUICK_NS, relative_width=QUICK_WIDTH)
     work = partial(throughput.run, workload=workload)
-    return grid(
+    return measured(
         session,
         "forwarding",
+        cases(board=_speeds(session), driver=looked_at(session)),
+        lambda board, driver: Job(f"{DRIVERS[driver].title} {board}", DRIVERS[driver].testbed(session, SPEEDS[board]), work),
+    ).table(
         f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)",
         ForwardingRow,
-        _cases(board=_speeds(session), driver=looked_at(session)),
-        lambda board, driver: Job(f"{DRIVERS[driver].title} {board}", DRIVERS[driver].testbed(session, SPEEDS[board]), work),
         lambda found, **_: {
             "throughput_pps": round(found.total_throughput_pps or 0.0, 1),
             "instructions_per_frame": found.instructions_per_frame and round(found.instructions_per_frame),
@@ -431,21 +399,17 @@ def causes(session: Session) -> Table[CauseRow]:
         work = partial(trials.throughput, test=one.trial(_test(test, SECONDS)))
         return Job(f"{condition}, {test}, {board}, {DRIVERS[driver].title}", bed, work)
 
-    cases = [
+    every = [
         {"condition": one.what, "test": one.test, "board": board, "driver": driver}
         for one in CONDITIONS
         for board in one.boards
         for driver in one.drivers
         if driver in built
     ]
-    return grid(
-        session,
-        "UDP under other conditions",
+    return measured(session, "UDP under other conditions", every, job).table(
         "UDP under other conditions, with the kernel's drivers",
         CauseRow,
-        cases,
-        job,
-        lambda found, **_: {**vars(found), "mbps": found.window_mbps},
+        lambda found, **_: ({"mbps": found.window_mbps}, found),
     )
 
 
@@ -453,20 +417,19 @@ def rrul(session: Session) -> Table[RrulRow]:
     """Latency under load, as the answer to the letter asks for it; with --long also of flent's length (the kernel's drivers)."""
     short = RrulTrial(seconds=RRUL_SECONDS)
     drivers = buildable(session)
-    asked = [(test, driver) for test in (short, replace(short, test=RRUL_BE)) for driver in drivers]
+    every = cases(test=(short, replace(short, test=RRUL_BE)), driver=drivers)
     if session.long:
-        asked += [(FLENT, driver) for driver in PAIRS["kernel"] if driver in drivers]
-    jobs = {
-        (test.test, test.seconds, driver): Job(
-            f"{test.test}, {test.seconds} s, {drivers[driver].title}",
-            drivers[driver].testbed(session, SPEEDS[SLOW]),
-            partial(trials.latency, test=test),
-        )
-        for test, driver in asked
-    }
-    rows = [RrulRow(*key, **vars(found)) for key, found in session.all("rrul", jobs).items()]
-    flows = f"{short.flows} TCP flows each way"
-    return Table(f"rrul, {flows}, on the {SLOW} board: round trips in µs, alone and loaded", RrulRow, tuple(rows))
+        every += cases(test=(FLENT,), driver=[driver for driver in PAIRS["kernel"] if driver in drivers])
+
+    def job(test: RrulTrial, driver: str) -> Job[trials.Responsiveness]:
+        bed = drivers[driver].testbed(session, SPEEDS[SLOW])
+        return Job(f"{test.test}, {test.seconds} s, {drivers[driver].title}", bed, partial(trials.latency, test=test))
+
+    return measured(session, "rrul", every, job).table(
+        f"rrul, {short.flows} TCP flows each way, on the {SLOW} board: round trips in µs, alone and loaded",
+        RrulRow,
+        lambda found, test, **_: (found, test),
+    )
 
 
 def marked(table: Table[RrulRow]) -> dict[str, RrulRow]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated
 
 from irqlab.config.costs import Costs
@@ -27,13 +26,11 @@ from irqlab.reproduce.mogul1997.configurations import (
     quota_name,
     shrinking,
     spec_of,
-    trials,
     unmodified,
 )
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
-from irqlab.reproduce.trial_rows import lost, trial_row
-from irqlab.runner.jobs import Job
+from irqlab.reproduce.trial_rows import Batch, Figures, run, trial_table
 from irqlab.trials.application import SCREEN_MODULE, Tuning
 from irqlab.trials.testbed import Testbed
 
@@ -140,25 +137,12 @@ def _dip(session: Session) -> Iterator[_Trial]:
             yield _Trial(DIP, setting, False, quota_name(CPU_QUOTA), tuning, charged, load, costs=costs)
 
 
-def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float) -> Table[CauseRow]:
-    """Every experiment."""
+def measure(session: Session, testbed: Testbed, unit_pps: float, figures: Figures) -> Table[CauseRow]:
+    """Every experiment. `figures`: columns of a trial."""
     plans = [*_plans(session, testbed), *_near_peak(session, testbed), *_dip(session)]
-    jobs = {}
-    for n, one in enumerate(plans):
-        rate_pps = one.load * unit_pps
-        spec = spec_of(rate_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals, costs=one.costs)
-        jobs[n] = Job(f"{one.cause}: {one.setting}", one.testbed, partial(trials, specs=[spec]))
-    rows = [
-        trial_row(
-            CauseRow,
-            r,
-            plans[n],
-            offered_to_peak=r.offered_pps / peak_pps,
-            output_to_peak=r.returned_pps / peak_pps,
-            lost_screen_queue=lost(r, "socket"),
-            lost_output_queue=lost(r, "elsewhere"),
-            cpu_left=r.cpu_available,
-        )
-        for n, (r,) in session.all("causes", jobs).items()
-    ]
-    return Table("What makes curves differ: one cause on and off", CauseRow, tuple(rows))
+    batches = []
+    for one in plans:
+        spec = spec_of(one.load * unit_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals, costs=one.costs)
+        batches.append(Batch(f"{one.cause}: {one.setting}", one.testbed, [(vars(one), spec)]))
+    done = run(session, "causes", batches)
+    return trial_table("What makes curves differ: one cause on and off", CauseRow, done, figures)

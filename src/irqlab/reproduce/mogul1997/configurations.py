@@ -6,14 +6,13 @@ And how it is tried: a router.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Arrivals, Load
 from irqlab.config.workload import Workload
-from irqlab.runner.runner import TrialRunner
+from irqlab.reproduce.trial_rows import lost
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 
 FIRST = -20
@@ -136,6 +135,15 @@ def spec_of(
     )
 
 
-def trials(runner: TrialRunner, specs: Sequence[ApplicationTrial]) -> list[ApplicationResult]:
-    """Runs them, side by side if possible."""
-    return runner.trials(specs, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.returned_pps / 1e3:.1f} forwarded")
+def of_peak(r: ApplicationResult, peak_pps: float) -> dict[str, float]:
+    """Columns of a trial: rates as shares of the peak, and where frames are lost, by the names of a router."""
+    return {
+        "offered_to_peak": r.offered_pps / peak_pps,
+        "output_to_peak": r.returned_pps / peak_pps,
+        "output_pps": r.returned_pps,
+        "lost_input_queue": lost(r, "backlog"),
+        "lost_screen_queue": lost(r, "socket"),
+        "lost_output_queue": lost(r, "elsewhere"),
+        "cpu_left": r.cpu_available,
+        "cpu_percent": 100 * r.cpu_available,
+    }

@@ -6,7 +6,7 @@ All loads are multiples of what the unmodified kernel forwards without loss and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -23,17 +23,17 @@ from irqlab.reproduce.mogul1997.configurations import (
     UNMODIFIED,
     Configuration,
     all_configurations,
+    of_peak,
     plan_of,
     polling,
     spec_of,
-    trials,
     unmodified,
 )
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table, row_of
-from irqlab.reproduce.trial_rows import lost, trial_row
+from irqlab.reproduce.trial_rows import Batch, Done, run, trial_table
 from irqlab.runner.jobs import Job
-from irqlab.trials.application import SCREEN_MODULE, ApplicationResult
+from irqlab.trials.application import SCREEN_MODULE
 from irqlab.trials.testbed import Testbed
 
 LOADS = {
@@ -120,29 +120,18 @@ def measure(session: Session) -> Tables:
     chosen = [one for one in all_configurations() if not (session.quick and one.name in NOT_QUICK)]
     curves = _forward(session, testbed, chosen, unit_pps)
     limited = _cpu(session, testbed, unit_pps)
-    peak_pps = max(r.returned_pps for one, r in curves if one.name == UNMODIFIED and not one.screend)
-    cpu = [
-        trial_row(
-            CpuRow,
-            r,
-            threshold_percent=percent,
-            process=process,
-            offered_to_peak=r.offered_pps / peak_pps,
-            output_pps=r.returned_pps,
-            cpu_percent=100 * r.cpu_available,
-        )
-        for (percent, process), curve in limited.items()
-        for r in curve
-    ]
+    unmodified_pps = (r.returned_pps for c, r in curves if c == {"screend": False, "configuration": UNMODIFIED})
+    figures = partial(of_peak, peak_pps=max(unmodified_pps))
+    forwarding = trial_table("Figures 6-1 to 6-6: forwarding", ForwardRow, curves, figures)
     return Tables(
-        forwarding=Table("Figures 6-1 to 6-6: forwarding", ForwardRow, tuple(_mark(one, r, peak_pps) for one, r in curves)),
+        forwarding=forwarding,
         curves=Table(
             "Figures 6-1 to 6-6: each curve in three figures",
             CurveRow,
-            tuple(_curve(one, [r for other, r in curves if other is one], peak_pps) for one in chosen),
+            tuple(_curve(*key, rows) for key, rows in forwarding.by(lambda r: (r.screend, r.configuration)).items()),
         ),
-        cpu=Table("Figure 7-1: CPU time left for a process that always computes", CpuRow, tuple(cpu)),
-        causes=causes.measure(session, testbed, unit_pps, peak_pps),
+        cpu=trial_table("Figure 7-1: CPU time left for a process that always computes", CpuRow, limited, figures),
+        causes=causes.measure(session, testbed, unit_pps, figures),
     )
 
 
@@ -154,54 +143,38 @@ def _lossless_pps(session: Session) -> float:
     return found.total_throughput_pps or 1.0
 
 
-def _forward(
-    session: Session, testbed: Testbed, chosen: Sequence[Configuration], unit_pps: float
-) -> list[tuple[Configuration, ApplicationResult]]:
+def _forward(session: Session, testbed: Testbed, chosen: Sequence[Configuration], unit_pps: float) -> list[Done]:
     loads = QUICK_LOADS if session.quick else LOADS
-    jobs = {}
-    for n, one in enumerate(chosen):
-        specs = [spec_of(load * unit_pps, one.tuning, one.screend, session.quick) for load in loads[one.screend]]
-        jobs[n] = Job(f"{one.name}, screend" if one.screend else one.name, testbed, partial(trials, specs=specs))
-    return [(chosen[n], r) for n, curve in session.all("figures 6-1 to 6-6", jobs).items() for r in curve]
+    batches = []
+    for one in chosen:
+        columns = {"screend": one.screend, "configuration": one.name}
+        specs = (spec_of(load * unit_pps, one.tuning, one.screend, session.quick) for load in loads[one.screend])
+        batches.append(Batch(f"{one.name}, screend" if one.screend else one.name, testbed, [(columns, spec) for spec in specs]))
+    return run(session, "figures 6-1 to 6-6", batches)
 
 
-def _mark(one: Configuration, r: ApplicationResult, peak_pps: float) -> ForwardRow:
-    return trial_row(
-        ForwardRow,
-        r,
-        screend=one.screend,
-        configuration=one.name,
-        offered_to_peak=r.offered_pps / peak_pps,
-        output_to_peak=r.returned_pps / peak_pps,
-        output_pps=r.returned_pps,
-        lost_input_queue=lost(r, "backlog"),
-        lost_screen_queue=lost(r, "socket"),
-        lost_output_queue=lost(r, "elsewhere"),
-    )
-
-
-def _curve(one: Configuration, curve: Sequence[ApplicationResult], peak_pps: float) -> CurveRow:
-    points = tuple((r.offered_pps / peak_pps, r.returned_pps / peak_pps) for r in curve)
-    paper = published.shape(published.curve(one.screend, one.name))
+def _curve(screend: bool, configuration: str, curve: Sequence[ForwardRow]) -> CurveRow:
+    paper = published.shape(published.curve(screend, configuration))
     return row_of(
         CurveRow,
-        published.shape(points, nothing=0.0),
+        published.shape(tuple((row.offered_to_peak, row.output_to_peak) for row in curve), nothing=0.0),
         {f"paper_{name}": figure for name, figure in paper.items()},
-        screend=one.screend,
-        configuration=one.name,
-        peak_pps=max(r.returned_pps for r in curve),
+        screend=screend,
+        configuration=configuration,
+        peak_pps=max(row.output_pps for row in curve),
     )
 
 
-def _cpu(session: Session, testbed: Testbed, unit_pps: float) -> Mapping[tuple[int, str], Sequence[ApplicationResult]]:
-    """Of figure 7-1: by threshold in per cent and process."""
+def _cpu(session: Session, testbed: Testbed, unit_pps: float) -> list[Done]:
+    """Of figure 7-1."""
     rates = [SILENT_PPS, *(load * unit_pps for load in (QUICK_CPU_LOADS if session.quick else CPU_LOADS))]
     settings = {
         **{(percent, LOWEST): (polling(CPU_QUOTA, cpu_percent=percent), False) for percent in LIMITS},
         (LIMITS[-1], NORMAL): (polling(CPU_QUOTA, nice=0, cpu_percent=LIMITS[-1]), True),
     }
-    jobs = {}
+    batches = []
     for (percent, process), (tuning, competes) in settings.items():
-        specs = [spec_of(rate, tuning, False, session.quick, competes) for rate in rates]
-        jobs[percent, process] = Job(f"{percent} %, a process {process}", testbed, partial(trials, specs=specs))
-    return session.all("figure 7-1", jobs)
+        columns = {"threshold_percent": percent, "process": process}
+        specs = (spec_of(rate, tuning, False, session.quick, competes) for rate in rates)
+        batches.append(Batch(f"{percent} %, a process {process}", testbed, [(columns, spec) for spec in specs]))
+    return run(session, "figure 7-1", batches)

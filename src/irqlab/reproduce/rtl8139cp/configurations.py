@@ -33,24 +33,25 @@ interrupts only a timer can poll, so leaving out the first means the receive int
 ALONE = tuple(name for name in MEASURES if name not in ("all", "both"))
 
 
-def testbed(session: Session, name: str) -> Testbed:
-    """The bed of one of NAMES."""
+OWN_NAPI = Schemes(rx="napi", tx=TX)
+
+
+def timer(period_us: int = PERIOD_US, without: str | None = None, refill: str | None = None) -> Schemes:
+    """Our driver with the article's measures, less one. `refill`: when the ring is refilled; None: as in the article."""
+    return Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without, timer_refill=refill)
+
+
+def bed_of(session: Session, name: str, period_us: int | None = None) -> Testbed:
+    """The bed of one of NAMES. `period_us`: the timer's; None: the article's."""
     if name == "before":
         return session.testbed(Schemes(), driver=IN_TREE)
-    if name == "napi":
-        return session.testbed(Schemes(rx="napi", tx=TX))
-    return timer(session, PERIOD_US)
-
-
-def timer(session: Session, period_us: int, without: str | None = None, refill: str | None = None) -> Testbed:
-    """Our driver with the article's measures, less one. `refill`: when the ring is refilled; None: as in the article."""
-    return session.testbed(Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without, timer_refill=refill))
+    return session.testbed(OWN_NAPI if name == "napi" else timer(period_us or PERIOD_US))
 
 
 def ablated(session: Session, left_out: str) -> Testbed:
     """The bed without one of MEASURES."""
     if left_out == "period":
-        return timer(session, SLOW_PERIOD_US)
+        return session.testbed(timer(SLOW_PERIOD_US))
     if left_out == "both":
-        return timer(session, PERIOD_US, "backlog", "poll")
-    return timer(session, PERIOD_US, None if left_out == "all" else left_out)
+        return session.testbed(timer(PERIOD_US, "backlog", "poll"))
+    return session.testbed(timer(PERIOD_US, None if left_out == "all" else left_out))

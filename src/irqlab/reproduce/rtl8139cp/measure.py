@@ -14,11 +14,19 @@ from irqlab.methods import throughput
 from irqlab.present.columns import Col
 from irqlab.reproduce import reference
 from irqlab.reproduce.rtl8139cp import periods
-from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, testbed, timer
-from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow, gain_percent
-from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, loaded, workload_of
-from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table, row_of
+from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, bed_of
+from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow
+from irqlab.reproduce.rtl8139cp.trials import (
+    GENTLE_PPS,
+    Loaded,
+    gain_percent,
+    gained,
+    loaded,
+    search,
+    throughput_pps,
+)
+from irqlab.reproduce.session import Session, cases, measured, workload_of
+from irqlab.reproduce.table import Table, table_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -243,32 +251,36 @@ def _window_share(trial: ForwardingResult) -> float:
     return trial.spec.duration_ns / (trial.spec.duration_ns + trial.spec.warmup_ns)
 
 
+def _counting(
+    session: Session, label: str, name: str, frame_bytes: int = SIZES[0], rate_pps: float | None = None
+) -> Job[Counted]:
+    """Counts of the configuration of that name, at a rate; None: the wire's."""
+    work = partial(counted, workload=workload_of(session.quick, frame_bytes + FCS_BYTES), rate_pps=rate_pps)
+    return Job(f"{NAMES[name]} {label}".strip(), bed_of(session, name), work)
+
+
 def receive(session: Session, sizes: tuple[int, ...]) -> Table[ReceiveRow]:
     """The article's tables."""
-    jobs = {}
-    for size in sizes:
-        work = partial(counted, workload=workload_of(session.quick, size + FCS_BYTES), rate_pps=None)
-        for name in NAMES:
-            jobs[size, name] = Job(f"{NAMES[name]} {size} bytes", testbed(session, name), work)
-    rows = []
-    for (size, name), found in session.all("the article's tables", jobs).items():
-        said = reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)] if name in PAPER_NAMES else {}
+
+    def figures(found: Counted, frame_bytes: int, configuration: str) -> dict[str, float | None]:
+        said = reference.by(PAPER_NAMES[configuration], "frame_bytes")[str(frame_bytes)] if configuration in PAPER_NAMES else {}
         scale = RUN_FRAMES / found.sent
-        row = row_of(
-            ReceiveRow,
-            {f"article_{column}": reference.number(said.get(column)) for column in ("ipps", "tput", "rxint", "done")},
-            frame_bytes=size,
-            configuration=name,
-            received_pps=round(found.pps, 1),
-            frames_per_run=round(found.received * scale),
-            rx_interrupts_per_run=round(found.rx_interrupts * scale),
-            polls_done_per_run=round(found.polls_done * scale),
-            frames_per_poll=_ratio(found.received, found.polls),
-            wire_pps=round(found.wire_pps, 1),
-        )
-        rows.append(row)
-    title = f"The article's tables: the wire's full rate offered, per run of {RUN_FRAMES:,} frames offered"
-    return Table(title, ReceiveRow, tuple(rows))
+        return {
+            **{f"article_{column}": reference.number(said.get(column)) for column in ("ipps", "tput", "rxint", "done")},
+            "received_pps": round(found.pps, 1),
+            "frames_per_run": round(found.received * scale),
+            "rx_interrupts_per_run": round(found.rx_interrupts * scale),
+            "polls_done_per_run": round(found.polls_done * scale),
+            "frames_per_poll": _ratio(found.received, found.polls),
+            "wire_pps": round(found.wire_pps, 1),
+        }
+
+    return measured(
+        session,
+        "the article's tables",
+        cases(frame_bytes=sizes, configuration=NAMES),
+        lambda frame_bytes, configuration: _counting(session, f"{frame_bytes} bytes", configuration, frame_bytes),
+    ).table(f"The article's tables: the wire's full rate offered, per run of {RUN_FRAMES:,} frames offered", ReceiveRow, figures)
 
 
 def _ratio(a: float, b: float) -> float | None:
@@ -277,48 +289,38 @@ def _ratio(a: float, b: float) -> float | None:
 
 def provenance() -> Table[ProvenanceRow]:
     """The article's first table beside the one that its text is from."""
-    before, after, howto = (reference.by(name, "frame_bytes") for name in (*PAPER_NAMES.values(), HOWTO))
+    articles = {"article": PAPER_NAMES["before"], "second": PAPER_NAMES["after"], "howto": HOWTO}
+    said = {whose: reference.by(name, "frame_bytes") for whose, name in articles.items()}
     rows = [
-        ProvenanceRow(
-            int(size),
-            float(row["ipps"]), float(howto[size]["ipps"]),
-            float(row["tput"]), float(howto[size]["tput"]),
-            float(row["rxint"]), float(howto[size]["rxint"]),
-            float(after[size]["rxint"]),
-            float(howto[size]["done"]),
-            float(after[size]["done"]),
-        )
-        for size, row in before.items()
-    ]  # fmt: skip
-    return Table("The article's first table beside NAPI_HOWTO.txt's, of a gigabit NIC", ProvenanceRow, tuple(rows))
+        {f"{whose}_{column}": float(figure) for whose, by in said.items() for column, figure in by[size].items()}
+        | {"frame_bytes": int(size)}
+        for size in said["article"]
+    ]
+    return table_of("The article's first table beside NAPI_HOWTO.txt's, of a gigabit NIC", ProvenanceRow, rows)
 
 
 def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]:
     """Receive capability against NAPI: throughput without loss."""
-    jobs = {
-        (size, name): Job(
-            f"{NAMES[name]} {size} bytes",
-            testbed(session, name),
-            partial(throughput.run, workload=workload_of(session.quick, size + FCS_BYTES)),
-        )
-        for size in sizes
-        for name in NAMES
-    }
-    found = session.all("throughput", jobs)
-    rows = []
-    for size in sizes:
-        pps = {name: found[size, name].total_throughput_pps or 0.0 for name in NAMES}
-        row = row_of(
-            CapabilityRow,
-            {f"{name}_pps": round(one, 1) for name, one in pps.items()},
-            frame_bytes=size,
-            gain_percent=gain_percent(pps["after"], pps["before"]),
-            gain_over_own_napi_percent=gain_percent(pps["after"], pps["napi"]),
-            article_percent=article_percent(size),
-            capped=all(found[size, name].line_rate_limited for name in NAMES),
-        )
-        rows.append(row)
-    return Table("Throughput without loss, frames/s, and what the timer gains over NAPI", CapabilityRow, tuple(rows))
+    found = measured(
+        session,
+        "throughput",
+        cases(frame_bytes=sizes, name=NAMES),
+        lambda frame_bytes, name: Job(
+            f"{NAMES[name]} {frame_bytes} bytes",
+            bed_of(session, name),
+            partial(throughput.run, workload=workload_of(session.quick, frame_bytes + FCS_BYTES)),
+        ),
+    )
+
+    def figures(size: int) -> dict[str, float]:
+        of = {name: found.of(frame_bytes=size, name=name) for name in NAMES}
+        gains = gained(of["after"], of["before"], of["napi"])
+        rates = {f"{name}_pps": round(throughput_pps(one), 1) for name, one in of.items()}
+        limited = all(one.line_rate_limited for one in of.values())
+        return {**gains, **rates, "frame_bytes": size, "article_percent": article_percent(size), "capped": limited}
+
+    title = "Throughput without loss, frames/s, and what the timer gains over NAPI"
+    return table_of(title, CapabilityRow, map(figures, sizes))
 
 
 def article_percent(size: int) -> float:
@@ -329,113 +331,79 @@ def article_percent(size: int) -> float:
 
 def polls(session: Session) -> Table[PollRow]:
     """Frames per poll at a low and a high rate."""
-    jobs = {
-        (name, rate): Job(
-            f"{NAMES[name]} {rate} rate",
-            testbed(session, name),
-            partial(counted, workload=workload_of(session.quick), rate_pps=pps),
-        )
-        for name in NAMES
-        for rate, pps in RATES.items()
-    }
-    rows = [
-        PollRow(
-            configuration=name,
-            rate=rate,
-            offered_pps=RATES[rate],
-            received_pps=round(found.pps, 1),
-            frames_per_poll=_ratio(found.received, found.polls),
-            rx_interrupts_per_frame=_ratio(found.rx_interrupts, found.received),
-        )
-        for (name, rate), found in session.all("frames per poll", jobs).items()
-    ]
-    return Table("Frames per poll and receive interrupts per frame, 60 bytes", PollRow, tuple(rows))
+    return measured(
+        session,
+        "frames per poll",
+        cases(configuration=NAMES, rate=RATES),
+        lambda configuration, rate: _counting(session, f"{rate} rate", configuration, rate_pps=RATES[rate]),
+    ).table(
+        "Frames per poll and receive interrupts per frame, 60 bytes",
+        PollRow,
+        lambda found, rate, **_: {
+            "offered_pps": RATES[rate],
+            "received_pps": round(found.pps, 1),
+            "frames_per_poll": _ratio(found.received, found.polls),
+            "rx_interrupts_per_frame": _ratio(found.rx_interrupts, found.received),
+        },
+    )
 
 
 def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     """What the timer's period costs and allows."""
-    testbeds = {("before", 0): testbed(session, "before"), ("napi", 0): testbed(session, "napi")}
-    testbeds |= {("after", us): timer(session, us) for us in periods}
-    jobs = {
-        (*key, rate): Job(
-            f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]],
-            of,
-            partial(loaded, workload=workload_of(session.quick), rate_pps=rate),
-        )
-        for key, of in testbeds.items()
-        for rate in (GENTLE_PPS, None)
-    }
-    found = session.all("the timer's period", jobs)
-    rows = []
-    for (name, us), of in testbeds.items():
-        gentle, full = found[name, us, GENTLE_PPS], found[name, us, None]
-        held, ring = Held.of(gentle), of.describe()["dut"]["ring_rx"]
-        row = row_of(
-            PeriodRow,
-            held,
-            configuration=name,
-            period_us=us or None,
-            loss_ratio=gentle.loss_ratio,
-            full_rate_forwarded_pps=round(full.forwarded_pps, 1),
-            ring_limit_pps=round(ring * 1e6 / us, 1) if us and ring else None,
-        )
-        rows.append(row)
-    rate = f"{GENTLE_PPS:,.0f}"
-    title = f"The timer's period: latency and frames held at {rate} frames/s, and what is forwarded of the wire's full rate"
-    return Table(title, PeriodRow, tuple(rows))
 
+    def job(configuration: str, period_us: int | None) -> Job[Loaded]:
+        label = f"{NAMES[configuration]} {period_us} µs" if period_us else NAMES[configuration]
+        work = partial(loaded, workload=workload_of(session.quick))
+        return Job(label, bed_of(session, configuration, period_us), work)
 
-def _search(runner: TrialRunner, workload: Workload) -> MethodResult:
-    return throughput.run(runner, workload)
+    def figures(found: Loaded, configuration: str, period_us: int | None) -> tuple[Loaded, dict[str, float | None]]:
+        ring = bed_of(session, configuration, period_us).describe()["dut"]["ring_rx"]
+        return found, {"ring_limit_pps": round(ring * 1e6 / period_us, 1) if period_us and ring else None}
+
+    every = [*cases(configuration=("before", "napi"), period_us=(None,)), *cases(configuration=("after",), period_us=periods)]
+    title = f"latency and frames held at {GENTLE_PPS:,.0f} frames/s, and what is forwarded of the wire's full rate"
+    return measured(session, "the timer's period", every, job).table(f"The timer's period: {title}", PeriodRow, figures)
 
 
 def ablation(session: Session) -> Table[AblationRow]:
     """Each measure left out alone, and two together; quick: not those of SLOW."""
-    testbeds = {name: ablated(session, name) for name in MEASURES if not session.quick or name not in SLOW}
+    every = cases(without=[name for name in MEASURES if not session.quick or name not in SLOW])
     workload = workload_of(session.quick)
-    searched = session.all(
+    searched = measured(
+        session,
         "each measure alone: throughput",
-        {
-            name: Job(MEASURES[name], of, partial(periods.search if name == "period" else _search, workload=workload))
-            for name, of in testbeds.items()
-        },
+        every,
+        lambda without: Job(
+            MEASURES[without], ablated(session, without), partial(search, workload=workload, patient=without == "period")
+        ),
     )
-    jobs = {
-        (name, rate): Job(MEASURES[name], of, partial(loaded, workload=workload_of(session.quick), rate_pps=rate))
-        for name, of in testbeds.items()
-        for rate in (GENTLE_PPS, None)
-    }
-    trials = session.all("each measure alone: latency and overload", jobs)
-    whole = searched["all"].total_throughput_pps or 0.0
-    rows = []
-    for name, what in ((name, MEASURES[name]) for name in testbeds):
-        pps, full, held = searched[name].total_throughput_pps or 0.0, trials[name, None], Held.of(trials[name, GENTLE_PPS])
-        row = row_of(
-            AblationRow,
-            held,
-            without=name,
-            what=what,
-            throughput_pps=round(pps, 1),
-            earns_percent=None if name == "all" or not pps else gain_percent(whole, pps),
-            full_rate_forwarded_pps=round(full.forwarded_pps, 1),
-            full_rate_instructions_per_frame=_rounded(full.instructions_per_frame),
-        )
-        rows.append(row)
-    return Table("Each measure left out alone: what it earns", AblationRow, tuple(rows))
+    under_load = measured(
+        session,
+        "each measure alone: latency and overload",
+        every,
+        lambda without: Job(MEASURES[without], ablated(session, without), partial(loaded, workload=workload)),
+    )
+    whole_pps = throughput_pps(searched.of(without="all"))
 
+    def figures(found: MethodResult, without: str) -> tuple[object, ...]:
+        pps = throughput_pps(found)
+        earns = None if without == "all" or not pps else gain_percent(whole_pps, pps)
+        return under_load.of(without=without), {
+            "what": MEASURES[without],
+            "throughput_pps": round(pps, 1),
+            "earns_percent": earns,
+        }
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
+    return searched.table("Each measure left out alone: what it earns", AblationRow, figures)
 
 
 def profile(session: Session) -> Table[ProfileRow]:
     """Where the instructions of a frame go when the wire's full rate is offered."""
-    work = partial(counted, workload=workload_of(session.quick), rate_pps=None)
-    jobs = {name: Job(NAMES[name], testbed(session, name), work) for name in NAMES}
+    found = measured(session, "where instructions go", cases(name=NAMES), lambda name: _counting(session, "", name))
     rows = [
-        ProfileRow(name, by, what, round(instructions, 2))
-        for name, found in session.all("where instructions go", jobs).items()
-        for by, shares in (("owner", found.by_owner), ("context", found.by_context))
+        ProfileRow(case["name"], by, what, round(instructions, 2))
+        for case, counts in found
+        for by, shares in (("owner", counts.by_owner), ("context", counts.by_context))
         for what, instructions in shares.items()
     ]
     title = "Instructions a frame by owner and by context, 60 bytes, the wire's full rate offered"

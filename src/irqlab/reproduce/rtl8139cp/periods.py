@@ -3,24 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
-from irqlab.methods import throughput
 from irqlab.present.columns import Col
-from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, PERIOD_US, TX
-from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded, workload_of
-from irqlab.reproduce.session import Session
-from irqlab.reproduce.table import Table, row_of
+from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, OWN_NAPI, PERIOD_US, timer
+from irqlab.reproduce.rtl8139cp.trials import gained, loaded, search
+from irqlab.reproduce.session import Session, cases, measured, workload_of
+from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
-from irqlab.runner.runner import TrialRunner
-from irqlab.trials.testbed import Testbed
+
+T = TypeVar("T")
 
 ARTICLES, OTHER = "RTL8139C+", "8255x"
 CHIPS = {ARTICLES: ("irqmod_rtl8139cp", IN_TREE), OTHER: ("irqmod_i8255x", "e100")}
@@ -89,36 +88,30 @@ class CardRow:
     gain_percent: Annotated[float, Col("over the kernel's driver", "%")]
 
 
-def search(runner: TrialRunner, workload: Workload) -> MethodResult:
-    """The throughput without loss; frames may be late."""
-    return throughput.run(Patient(runner.bench, runner.slots, runner.progress), workload)
-
-
 @dataclass(frozen=True)
 class _Configured:
     """A configuration: of KERNELS, NAPI, TIMER."""
 
-    name: str
+    configuration: str
     period_us: int | None = None
     refill: str = ""
 
     def schemes(self) -> Schemes:
-        if self.name == KERNELS:
+        if self.configuration == KERNELS:
             return Schemes()
-        if self.name == NAPI:
-            return Schemes(rx="napi", tx=TX)
+        if self.configuration == NAPI:
+            return OWN_NAPI
         return timer_schemes(self.period_us, self.refill)
 
     @property
     def label(self) -> str:
-        return f"timer {self.period_us} µs, refill {self.refill}" if self.name == TIMER else self.name
+        return f"timer {self.period_us} µs, refill {self.refill}" if self.configuration == TIMER else self.configuration
 
 
 def timer_schemes(period_us: int | None, refill: str) -> Schemes:
     """The timer with a refill rule."""
-    if refill == AT_ONCE:
-        return Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without="refill")
-    return Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_refill=RULES[refill])
+    us = period_us or PERIOD_US
+    return timer(us, "refill") if refill == AT_ONCE else timer(us, refill=RULES[refill])
 
 
 def _configured(periods: Sequence[int]) -> list[_Configured]:
@@ -126,89 +119,70 @@ def _configured(periods: Sequence[int]) -> list[_Configured]:
     return [_Configured(KERNELS), _Configured(NAPI), *timers]
 
 
-def gain_percent(pps: float, base_pps: float) -> float:
-    """What a rate is more than another, in per cent; 0: there is no other."""
-    return round(100 * (pps / base_pps - 1), 2) if base_pps else 0.0
+def _searching(session: Session, begin: str, one: _Configured, workload: Workload, **changes: Any) -> Job[MethodResult]:
+    """A search of a configuration. `changes`: of its testbed."""
+    if one.configuration == KERNELS:
+        changes = {"driver": IN_TREE} | changes
+    return Job(f"{begin}, {one.label}", session.testbed(one.schemes(), **changes), partial(search, workload=workload))
 
 
 def chips(session: Session) -> Table[ChipRow]:
     """Every period on both chips; quick: on the article's alone."""
-    every = _configured(QUICK_PERIODS_US if session.quick else PERIODS_US)
-    measured = (ARTICLES,) if session.quick else tuple(CHIPS)
+    workload = workload_of(session.quick)
 
-    def bed(chip: str, one: _Configured) -> Testbed:
+    def job(chip: str, one: _Configured) -> Job[MethodResult]:
         ours, kernels = CHIPS[chip]
         nic = session.config.nic if chip == ARTICLES else None
-        return session.testbed(one.schemes(), driver=kernels if one.name == KERNELS else ours, nic=nic)
+        return _searching(session, chip, one, workload, driver=kernels if one.configuration == KERNELS else ours, nic=nic)
 
-    jobs = {
-        (chip, one): Job(f"{chip}, {one.label}", bed(chip, one), partial(search, workload=workload_of(session.quick)))
-        for chip in measured
-        for one in every
-    }
-    found = session.all("the whole range of periods", jobs)
-    rows = []
-    for (chip, one), result in found.items():
-        pps, kernels, napi = (
-            found[chip, of].total_throughput_pps or 0.0 for of in (one, _Configured(KERNELS), _Configured(NAPI))
-        )
-        gains = (gain_percent(pps, kernels), gain_percent(pps, napi))
-        rows.append(ChipRow(chip, one.name, one.period_us, one.refill, round(result.total_throughput_pps or 0.0, 1), *gains))
-    return Table("The timer over its range of periods, 60 bytes: throughput without loss", ChipRow, tuple(rows))
+    every = cases(
+        chip=(ARTICLES,) if session.quick else CHIPS, one=_configured(QUICK_PERIODS_US if session.quick else PERIODS_US)
+    )
+    found = measured(session, "the whole range of periods", every, job)
+    return found.table(
+        "The timer over its range of periods, 60 bytes: throughput without loss",
+        ChipRow,
+        lambda result, chip, one: (one, gained(result, *(found.of(chip=chip, one=_Configured(of)) for of in (KERNELS, NAPI)))),
+    )
 
 
 def cards(session: Session) -> Table[CardRow]:
     """The kernel's driver, our NAPI and the timer on both models of the article's chip."""
-    every = [_Configured(KERNELS), _Configured(NAPI), _Configured(TIMER, PERIOD_US, AT_ONCE)]
-
-    def bed(nic: str | None, one: _Configured) -> Testbed:
-        changes = {"driver": IN_TREE} if one.name == KERNELS else {}
-        return session.testbed(one.schemes(), nic=nic, **changes)
-
-    jobs = {
-        (card, one): Job(f"{card}, {one.label}", bed(nic, one), partial(search, workload=workload_of(session.quick)))
-        for card, nic in CARDS.items()
-        for one in every
-    }
-    found = session.all("models of the chip", jobs)
-    rows = []
-    for (card, one), result in found.items():
-        pps, kernels = result.total_throughput_pps or 0.0, found[card, every[0]].total_throughput_pps or 0.0
-        rows.append(CardRow(card, one.name, round(pps, 1), gain_percent(pps, kernels)))
-    return Table("The timer of 1 ms, refilled at once, on two models of the chip, 60 bytes", CardRow, tuple(rows))
+    every = cases(card=CARDS, one=[_Configured(KERNELS), _Configured(NAPI), _Configured(TIMER, PERIOD_US, AT_ONCE)])
+    workload = workload_of(session.quick)
+    found = measured(
+        session,
+        "models of the chip",
+        every,
+        lambda card, one: _searching(session, card, one, workload, nic=CARDS[card]),
+    )
+    return found.table(
+        "The timer of 1 ms, refilled at once, on two models of the chip, 60 bytes",
+        CardRow,
+        lambda result, card, one: (one, gained(result, found.of(card=card, one=_Configured(KERNELS)))),
+    )
 
 
 def rules(session: Session) -> Table[RuleRow]:
     """The refill rules on the article's chip; quick: two of them, with one period."""
-    chosen = ((RULE_PERIODS_US[0],), (DEFERRED, IN_POLL)) if session.quick else (RULE_PERIODS_US, (*RULES, AT_ONCE))
-    every = [(us, refill) for us in chosen[0] for refill in chosen[1]]
-    beds = {key: session.testbed(timer_schemes(*key)) for key in every}
+    every = cases(
+        period_us=RULE_PERIODS_US[:1] if session.quick else RULE_PERIODS_US,
+        refill=(DEFERRED, IN_POLL) if session.quick else (*RULES, AT_ONCE),
+    )
+    workload = workload_of(session.quick)
 
-    def label(us: int, refill: str) -> str:
-        return f"{us} µs, {refill}"
-
-    work = partial(search, workload=workload_of(session.quick))
-    searched = session.all("refill rules: throughput", {key: Job(label(*key), bed, work) for key, bed in beds.items()})
-    jobs = {
-        (*key, rate): Job(label(*key), bed, partial(loaded, workload=workload_of(session.quick), rate_pps=rate))
-        for key, bed in beds.items()
-        for rate in (GENTLE_PPS, None)
-    }
-    trials = session.all("refill rules: latency and overload", jobs)
-    rows = []
-    for us, refill in every:
-        pps, base = (searched[us, one].total_throughput_pps or 0.0 for one in (refill, DEFERRED))
-        row = row_of(
-            RuleRow,
-            Held.of(trials[us, refill, GENTLE_PPS]),
-            refill=refill,
-            period_us=us,
-            throughput_pps=round(pps, 1),
-            gain_percent=gain_percent(pps, base),
-            full_rate_forwarded_pps=round(trials[us, refill, None].forwarded_pps, 1),
+    def job(work: Callable[..., T], period_us: int, refill: str) -> Job[T]:
+        return Job(
+            f"{period_us} µs, {refill}", session.testbed(timer_schemes(period_us, refill)), partial(work, workload=workload)
         )
-        rows.append(row)
-    return Table("Refill rules, 60 bytes", RuleRow, tuple(rows))
+
+    searched = measured(session, "refill rules: throughput", every, partial(job, search))
+    under_load = measured(session, "refill rules: latency and overload", every, partial(job, loaded))
+    return searched.table(
+        "Refill rules, 60 bytes",
+        RuleRow,
+        lambda result, **case: (under_load.of(**case), gained(result, searched.of(**{**case, "refill": DEFERRED}))),
+    )
 
 
 def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
@@ -222,26 +196,15 @@ def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
         relative_width=0.01,
         costs=board.costs if board.costs else None,
     )
-
-    def bed(one: _Configured) -> Testbed:
-        changes = {"driver": IN_TREE} if one.name == KERNELS else {}
-        return session.testbed(one.schemes(), mips=board.mips, memory=board.memory, cost_model=bool(board.costs), **changes)
-
-    jobs = {one: Job(f"{board.name}, {one.label}", bed(one), partial(search, workload=workload)) for one in every}
-    found = session.all(f"throughput, {board.name}", jobs)
-    kernels, napi = (found[_Configured(name)].total_throughput_pps or 0.0 for name in (KERNELS, NAPI))
-    rows = []
-    for one, result in found.items():
-        pps, instructions = result.total_throughput_pps or 0.0, result.instructions_per_frame
-        row = row_of(
-            HardwareRow,
-            one,
-            hardware=board.name,
-            configuration=one.name,
-            throughput_pps=round(pps, 1),
-            instructions_per_frame=None if instructions is None else round(instructions, 1),
-            gain_percent=gain_percent(pps, kernels),
-            gain_over_own_napi_percent=gain_percent(pps, napi),
-        )
-        rows.append(row)
-    return Table(f"Throughput without loss on {board.name}, 60 bytes", HardwareRow, tuple(rows))
+    bed = {"mips": board.mips, "memory": board.memory, "cost_model": bool(board.costs)}
+    found = measured(
+        session,
+        f"throughput, {board.name}",
+        cases(hardware=(board.name,), one=every),
+        lambda hardware, one: _searching(session, hardware, one, workload, **bed),
+    )
+    return found.table(
+        f"Throughput without loss on {board.name}, 60 bytes",
+        HardwareRow,
+        lambda result, one, **_: (one, gained(result, *(found.of(one=_Configured(of)) for of in (KERNELS, NAPI)))),
+    )

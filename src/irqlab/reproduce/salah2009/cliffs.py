@@ -13,7 +13,7 @@ from irqlab.reproduce.salah2009 import loads
 from irqlab.reproduce.salah2009.loads import Cliffs
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table, row_of
-from irqlab.reproduce.trial_rows import trial_row
+from irqlab.reproduce.trial_rows import trial_table
 from irqlab.runner.runner import TrialRunner
 
 Found = tuple[External, External, Internal]
@@ -100,9 +100,5 @@ def internal_table(found: Found) -> Table[CostRow]:
 
 def curve_table(found: Found) -> Table[SweepRow]:
     """The sweep."""
-    rows = [
-        trial_row(SweepRow, trial, application=name)
-        for name, one in ((RECEIVES, found[0]), (ECHOES, found[1]))
-        for trial in one.curve
-    ]
-    return Table("The sweep for the cliff", SweepRow, tuple(rows))
+    curves = ((RECEIVES, found[0].curve), (ECHOES, found[1].curve))
+    return trial_table("The sweep for the cliff", SweepRow, (({"application": name}, r) for name, curve in curves for r in curve))

@@ -19,15 +19,16 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving
 from irqlab.methods.cliff import External, Internal
 from irqlab.present.columns import Col
+from irqlab.reproduce import patches
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table, row_of
-from irqlab.reproduce.trial_rows import trial_row
+from irqlab.reproduce.trial_rows import Asked, Batch, run, trial_table
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
-from irqlab.setup import debs, drivers
+from irqlab.setup import drivers
 from irqlab.setup import kernel as kernels
 from irqlab.trials.application import ApplicationTrial
 
@@ -92,24 +93,21 @@ class ConditionRow:
     interrupts_per_packet: Annotated[float, Col("Interrupts a packet")]
 
 
-Trials = Sequence[tuple[str, float | None, ApplicationTrial]]
-"""Scheme, load of the cliff, and the trial."""
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Trials on one testbed."""
 
     name: str
     setting: str
-    trials: Trials
+    asked: Sequence[Asked]
     changes: dict[str, Any] = field(default_factory=dict)
     """What its testbed has in place of the session's."""
 
-
-def over_loads(chosen: Sequence[Row], loads: Sequence[float], cliff_pps: float, workload: Workload = PLAN) -> Trials:
-    """Every row at every load."""
-    return [(row.name, load, receiving.spec_of(workload, load * cliff_pps, row.tuning)) for row in chosen for load in loads]
+    def batch(self, session: Session) -> Batch:
+        """With the columns of the experiment."""
+        columns = {"load_of_cliff": None, "experiment": self.name}
+        asked = [({**columns, **of_trial, "setting": self.setting}, spec) for of_trial, spec in self.asked]
+        return Batch(f"{self.name} {self.setting}".strip(), session.testbed(**self.changes), asked)
 
 
 def poisson(cliff_pps: float) -> list[Experiment]:
@@ -117,7 +115,7 @@ def poisson(cliff_pps: float) -> list[Experiment]:
     chosen = [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(cliff_pps)]
     plans: tuple[Arrivals, ...] = ("constant", "poisson")
     return [
-        Experiment(POISSON, arrivals, over_loads(chosen, POISSON_LOADS, cliff_pps, replace(PLAN, arrivals=arrivals)))
+        Experiment(POISSON, arrivals, rows.over_loads(chosen, POISSON_LOADS, cliff_pps, replace(PLAN, arrivals=arrivals)))
         for arrivals in plans
     ]
 
@@ -126,8 +124,8 @@ def forwarding(_: float) -> list[Experiment]:
     """A router."""
     at = FORWARDING_CLIFF_PPS
     chosen = [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(at), rows.paced(at)]
-    trials = [
-        (row.name, None, ApplicationTrial(Load(rate_pps=pps), row.tuning, kind="forward"))
+    trials: list[Asked] = [
+        ({"scheme": row.name}, ApplicationTrial(Load(rate_pps=pps), row.tuning, kind="forward"))
         for row in chosen
         for pps in FORWARDED_PPS
     ]
@@ -136,9 +134,8 @@ def forwarding(_: float) -> list[Experiment]:
 
 def interfaces(cliff_pps: float) -> list[Experiment]:
     """Adaptive with two interfaces, each with half of the load."""
-    row = rows.adaptive()
-    trials = [(row.name, load, receiving.spec_of(PLAN, load * cliff_pps, row.tuning, interfaces=2)) for load in OVERLOADS]
-    return [Experiment(INTERFACES, "", trials)]
+    one = rows.over_loads([rows.adaptive()], OVERLOADS, cliff_pps, PLAN)
+    return [Experiment(INTERFACES, "", [(columns, replace(spec, interfaces=2)) for columns, spec in one])]
 
 
 def others(_: float) -> list[Experiment]:
@@ -147,7 +144,7 @@ def others(_: float) -> list[Experiment]:
         Experiment(
             OTHERS,
             driver,
-            [(rows.PACED, None, receiving.spec_of(PLAN, pps, rows.paced(cliff_pps).tuning))],
+            [({"scheme": rows.PACED}, receiving.spec_of(PLAN, pps, rows.paced(cliff_pps).tuning))],
             {"driver": driver, "nic": None},
         )
         for driver, (cliff_pps, pps) in OTHER_DRIVERS.items()
@@ -156,20 +153,13 @@ def others(_: float) -> list[Experiment]:
 
 def low_rates(_: float) -> list[Experiment]:
     """Figure 7(d) at low rates: without a memory model, and on the paper's machine."""
-    trials = [
-        (
-            row.name,
-            None,
-            replace(
-                receiving.spec_of(
-                    Workload(duration_ns=max(LOW_NS, round(LOW_FRAMES * 1e9 / pps)), warmup_ns=LOW_NS), pps, row.tuning, echo=True
-                ),
-                drain_ns=LOW_NS,
-            ),
-        )
-        for row in (rows.de(), rows.napi(rows.DEFAULT_BUDGET))
-        for pps in LOW_PPS
-    ]
+
+    def trial(row: Row, pps: float) -> ApplicationTrial:
+        workload = Workload(duration_ns=max(LOW_NS, round(LOW_FRAMES * 1e9 / pps)), warmup_ns=LOW_NS)
+        return replace(receiving.spec_of(workload, pps, row.tuning, echo=True), drain_ns=LOW_NS)
+
+    chosen = (rows.de(), rows.napi(rows.DEFAULT_BUDGET))
+    trials: list[Asked] = [({"scheme": row.name}, trial(row, pps)) for row in chosen for pps in LOW_PPS]
     board = hardware.load(BOARD)
     return [
         Experiment(LOW_RATES, NO_MEMORY, trials),
@@ -180,7 +170,7 @@ def low_rates(_: float) -> list[Experiment]:
 def refill(session: Session, cliff_pps: float) -> list[Experiment]:
     """Descriptors given back to the NIC in every pass, and after 64 frames, as the paper's driver does."""
     chosen = [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(cliff_pps)]
-    trials = over_loads(chosen, OVERLOADS, cliff_pps)
+    trials = rows.over_loads(chosen, OVERLOADS, cliff_pps, PLAN)
     return [
         Experiment(REFILL, EVERY_PASS, trials),
         Experiment(REFILL, AFTER_64, trials, {"driver": str(patched_driver(session))}),
@@ -193,8 +183,7 @@ def patched_driver(session: Session) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / home.name
         shutil.copytree(home, root)
-        patch = home.parent / REFILL_PATCH
-        debs.in_base('patch -p1 -s -d "$2" -i "$1"', patch, Path(scratch), failed=f"{REFILL_PATCH} does not apply")
+        patches.apply(REFILL_PATCH, Path(scratch))
         source = drivers.find(session.config.driver, root)
         if source is None:
             raise IrqlabError(f"{session.config.driver}: only a driver of ours can be patched")
@@ -205,30 +194,15 @@ def measure(session: Session, cliff_pps: float) -> Table[ExperimentRow]:
     """All of them; those of the paper's driver only with that driver."""
     made: list[Callable[[float], list[Experiment]]] = [poisson, forwarding, interfaces, others, low_rates]
     chosen = [one for make in made for one in make(cliff_pps)] + refill(session, cliff_pps)
-    jobs = {
-        (one.name, one.setting): Job(
-            f"{one.name} {one.setting}".strip(),
-            session.testbed(**one.changes),
-            partial(receiving.trials, chosen=[spec for _, _, spec in one.trials]),
-        )
-        for one in chosen
-    }
-    found = session.all("experiments", jobs)
-    table = [
-        trial_row(
-            ExperimentRow,
-            r,
-            experiment=one.name,
-            setting=one.setting,
-            scheme=scheme,
-            load_of_cliff=load,
-            application_pps=r.returned_pps if r.spec.forwards else r.application_pps,
-            instructions_per_frame=r.instructions_per_datagram,
-        )
-        for one in chosen
-        for (scheme, load, _), r in zip(one.trials, found[one.name, one.setting], strict=True)
-    ]
-    return Table("Experiments", ExperimentRow, tuple(table))
+    return trial_table(
+        "Experiments",
+        ExperimentRow,
+        run(session, "experiments", [one.batch(session) for one in chosen]),
+        lambda r: {
+            "application_pps": r.returned_pps if r.spec.forwards else r.application_pps,
+            "instructions_per_frame": r.instructions_per_datagram,
+        },
+    )
 
 
 # The cliff's signs, and its closed form.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,11 +11,9 @@ from irqlab.config.workload import Workload
 from irqlab.methods import receiving
 from irqlab.methods.cliff import PRECISION, QUICK_PRECISION
 from irqlab.present.columns import Col
-from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.salah2009.rows import Row, over_loads
 from irqlab.reproduce.table import Table
-from irqlab.reproduce.trial_rows import trial_row
-from irqlab.runner.runner import TrialRunner
-from irqlab.trials.application import ApplicationResult
+from irqlab.reproduce.trial_rows import Asked, Done, trial_table
 
 PLAN = Workload()
 QUICK_PLAN = Workload(duration_ns=60_000_000, warmup_ns=20_000_000)
@@ -154,49 +152,27 @@ class Offer:
         return cls(SWEPT, SWEPT_ECHO)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A row at all its loads; loads are shares of the cliff, None for the low rates."""
-
-    row: Row
-    receiving: tuple[tuple[float, ApplicationResult], ...]
-    echoing: tuple[tuple[float | None, ApplicationResult], ...]
-
-    def score(self) -> float:
-        """The sum of what the application received at the loads compared, in frames/s."""
-        return sum(result.application_pps for load, result in self.receiving if load in SWEPT)
-
-
-def curve(runner: TrialRunner, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
-    """Measures a row."""
+def curve(row: Row, cliffs: Cliffs, offer: Offer) -> list[Asked]:
+    """The trials of a row."""
     low = Workload(duration_ns=LOW_DURATION_NS)
-    taking = [receiving.spec_of(offer.workload, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
-    echoing = [receiving.spec_of(offer.workload, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
-    echoing += [receiving.spec_of(low, rate, row.tuning, echo=True) for rate in offer.low_pps]
-    found = receiving.trials(runner, [*taking, *echoing])
-    loads: list[float | None] = [*offer.echoing, *(None for _ in offer.low_pps)]
-    return Curve(
-        row,
-        tuple(zip(offer.receiving, found[: len(taking)], strict=True)),
-        tuple(zip(loads, found[len(taking) :], strict=True)),
-    )
+    columns = {"scheme": row.scheme, "setting": row.setting, "load_of_echo_cliff": None}
+    return [
+        *over_loads([row], offer.receiving, cliffs.receiving_pps, offer.workload),
+        *over_loads([row], offer.echoing, cliffs.echoing_pps, offer.workload, echo=True),
+        *((columns, receiving.spec_of(low, pps, row.tuning, echo=True)) for pps in offer.low_pps),
+    ]
 
 
-def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Table[ReceivingRow]:
-    """What the application receives; `curves` are of drivers by name."""
-    rows = (
-        trial_row(ReceivingRow, r, one.row, driver=driver, load_of_cliff=load)
-        for driver, one in curves
-        for load, r in one.receiving
-    )
-    return Table(title, ReceivingRow, tuple(rows))
+def score(row: Row, curves: Iterable[Done]) -> float:
+    """The sum of what the application received with a row at the loads compared, in frames/s."""
+    return sum(r.application_pps for c, r in curves if c["setting"] == row.setting and c.get("load_of_cliff") in SWEPT)
 
 
-def echoing_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Table[EchoingRow]:
+def receiving_table(title: str, curves: Iterable[Done]) -> Table[ReceivingRow]:
+    """What the application receives."""
+    return trial_table(title, ReceivingRow, (one for one in curves if "load_of_cliff" in one[0]))
+
+
+def echoing_table(title: str, curves: Iterable[Done]) -> Table[EchoingRow]:
     """The round trip through the application."""
-    rows = (
-        trial_row(EchoingRow, r, one.row, driver=driver, load_of_echo_cliff=load)
-        for driver, one in curves
-        for load, r in one.echoing
-    )
-    return Table(title, EchoingRow, tuple(rows))
+    return trial_table(title, EchoingRow, (one for one in curves if "load_of_echo_cliff" in one[0]))

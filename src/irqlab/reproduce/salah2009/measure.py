@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.salah2009 import cliffs, experiments, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
 from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
-from irqlab.reproduce.salah2009.loads import Cliffs, Curve, EchoingRow, Offer, ReceivingRow
+from irqlab.reproduce.salah2009.loads import Cliffs, EchoingRow, Offer, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import Batch, Done, run
 from irqlab.runner.jobs import Job
 from irqlab.trials.testbed import Testbed
 
@@ -70,15 +70,11 @@ def measure(session: Session) -> Tables:
     find = partial(cliffs.find, row=rows.de(), quick=session.quick)
     found = session.all("the cliff", {"": Job("the cliff", testbed, find)})[""]
     at = cliffs.cliffs_of(found)
-    paper = _curves(session, testbed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
+    chosen, cliff_pps = rows.competing(at.receiving_pps), at.receiving_pps
+    paper = _curves(session, testbed, chosen, at, Offer.of(session.quick))
     today, sweeps = _today(session, at)
-    every = [*((testbed.driver, curve) for curve in paper), *today]
-    budgets = [
-        (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.budgets(session.quick))
-    ]
-    pings = _pings(session, testbed, at)
-    switches, estimator, over_time, settling = _switching(session, testbed, at)
-    profiles, starvation = _why(session, testbed, at)
+    every = [*paper, *today]
+    budgets = _curves(session, testbed, _budgets(session.quick), at, Offer.budgets(session.quick))
     return Tables(
         cliff=cliffs.table(found),
         cliff_costs=cliffs.internal_table(found),
@@ -89,21 +85,22 @@ def measure(session: Session) -> Tables:
         round_trip=loads.echoing_table("Figure 7(c), (d): round trip through the application", every),
         sweep=loads.receiving_table("Settings of today's schemes, receiving", sweeps),
         sweep_round_trip=loads.echoing_table("Settings of today's schemes, round trip", sweeps),
-        ping=pings,
-        switches=switches,
-        estimator=estimator,
-        over_time=over_time,
-        settling=settling,
-        overload=profiles,
-        starvation=starvation,
-        experiments=experiments.measure(session, at.receiving_pps) if session.long else None,
+        ping=ping.measure(session, testbed, chosen),
+        switches=switching.at_the_cliff(session, testbed, cliff_pps),
+        estimator=switching.estimates(session, testbed, cliff_pps),
+        over_time=switching.over_time(session, testbed, cliff_pps),
+        settling=switching.settling(session, testbed, cliff_pps),
+        overload=overload.profiles(session, testbed, chosen, cliff_pps),
+        starvation=overload.starvation(session, testbed, chosen, cliff_pps),
+        experiments=experiments.measure(session, cliff_pps) if session.long else None,
         cliff_conditions=experiments.cliffs(session) if session.long else None,
     )
 
 
-def _curves(session: Session, testbed: Testbed, chosen: Sequence[Row], at: Cliffs, offer: Offer) -> list[Curve]:
-    jobs = {n: Job(row.name, testbed, partial(loads.curve, row=row, cliffs=at, offer=offer)) for n, row in enumerate(chosen)}
-    return list(session.all(f"{testbed.driver} under an application", jobs).values())
+def _curves(session: Session, testbed: Testbed, chosen: Sequence[Row], at: Cliffs, offer: Offer) -> list[Done]:
+    batches = [Batch(row.name, testbed, loads.curve(row, at, offer)) for row in chosen]
+    found = run(session, f"{testbed.driver} under an application", batches)
+    return [({"driver": testbed.driver, **columns}, r) for columns, r in found]
 
 
 def _budgets(quick: bool) -> list[Row]:
@@ -111,73 +108,26 @@ def _budgets(quick: bool) -> list[Row]:
     return [*(rows.napi(budget) for budget in budgets), rows.budget_alone(rows.HYBRID_BUDGET)]
 
 
-def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[tuple[str, Curve]]]:
+def _today(session: Session, at: Cliffs) -> tuple[list[Done], list[Done]]:
     """Today's schemes: the best setting of each at all loads, and the sweep that found it. The quick look has none."""
+    best: list[Done] = []
+    sweeps: list[Done] = []
     if session.quick:
-        return [], []
-    best: list[tuple[str, Curve]] = []
-    sweeps: list[tuple[str, Curve]] = []
+        return best, sweeps
     testbed = session.testbed()
     for one in (testbed, *(_intree(session, name) for name in INTREE)):
         chosen: list[Row] = []
         for settings in rows.of_today(one is testbed).values():
             if len(settings) > 1:
                 curves = _curves(session, one, settings, at, Offer.sweep())
-                sweeps += [(one.driver, curve) for curve in curves]
-                settings = [max(curves, key=lambda c: (c.score(), -len(c.row.setting))).row]
+                sweeps += curves
+                scores = {row.name: (loads.score(row, curves), -len(row.setting)) for row in settings}
+                settings = [max(settings, key=lambda row: scores[row.name])]
             chosen += settings
-        offer = Offer.of(quick=False) if one is testbed else Offer.brief()
-        best += [(one.driver, curve) for curve in _curves(session, one, chosen, at, offer)]
+        best += _curves(session, one, chosen, at, Offer.of(quick=False) if one is testbed else Offer.brief())
     return best, sweeps
 
 
 def _intree(session: Session, name: str) -> Testbed:
     config = session.config
     return session.testbed(driver=name, nic=None, dut=replace(config.dut, ring=None, module_parameters=""))
-
-
-def _pings(session: Session, testbed: Testbed, at: Cliffs) -> Table[PingRow]:
-    chosen = rows.competing(at.receiving_pps)
-    jobs = {n: Job(row.name, testbed, partial(ping.measure, row=row, quick=session.quick)) for n, row in enumerate(chosen)}
-    found = session.all("pings", jobs)
-    return ping.table([(row, found[n]) for n, row in enumerate(chosen)])
-
-
-Switching = tuple[Table[SwitchRow], Table[EstimateRow], Table[OverTimeRow], Table[SettlingRow]]
-
-
-def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Switching:
-    given: dict[str, Any] = {"cliff_pps": at.receiving_pps, "quick": session.quick}
-    works: dict[str, Callable[..., Any]] = {
-        "switches": switching.at_the_cliff,
-        "estimator": switching.estimates,
-        "estimator over time": switching.over_time,
-        "settling": switching.settling,
-    }
-    jobs = {name: Job(name, testbed, partial(work, **given)) for name, work in works.items()}
-    switches, estimator, over_time, settling = session.all("hybrid's switching", jobs).values()
-    return switches, estimator, over_time, settling
-
-
-def _why(session: Session, testbed: Testbed, at: Cliffs) -> tuple[Table[OverloadRow], Table[StarvationRow]]:
-    chosen = rows.competing(at.receiving_pps)
-    cliff_pps, plan = at.receiving_pps, loads.profiled_of(session.quick)
-    jobs = {
-        (load, n): Job(
-            f"{row.name} at {load:g}x",
-            testbed,
-            partial(overload.profile, row=row, load=load, workload=plan, cliff_pps=cliff_pps),
-        )
-        for load in (overload.QUICK_LOADS if session.quick else overload.LOADS)
-        for n, row in enumerate(chosen)
-    }
-    profiles = session.all("profiles", jobs)
-    long_jobs = {
-        n: Job(row.name, testbed, partial(overload.long, row=row, quick=session.quick, cliff_pps=cliff_pps))
-        for n, row in enumerate(chosen)
-    }
-    long = session.all("seconds of overload", long_jobs)
-    return (
-        overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),
-        overload.starvation_table([(row, long[n]) for n, row in enumerate(chosen)]),
-    )

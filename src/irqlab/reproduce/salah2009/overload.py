@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from irqlab.config.workload import Workload
@@ -13,11 +14,15 @@ from irqlab.present.columns import Col
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
-from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.salah2009.loads import profiled_of
+from irqlab.reproduce.salah2009.rows import Row, over_loads
+from irqlab.reproduce.session import Session, cases, measured
 from irqlab.reproduce.table import Table
-from irqlab.reproduce.trial_rows import trial_row
+from irqlab.reproduce.trial_rows import Batch, run, trial_table
+from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
+from irqlab.trials.testbed import Testbed
 
 LOADS, QUICK_LOADS = (2.0, 4.0), (4.0,)
 """Of the cliff. A profile takes several times as long as a trial."""
@@ -80,27 +85,29 @@ def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, worklo
     return result, Shares(*(count / whole for count in parts))
 
 
-def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Shares]]]) -> Table[OverloadRow]:
+def profiles(session: Session, testbed: Testbed, chosen: Sequence[Row], cliff_pps: float) -> Table[OverloadRow]:
     """Where the CPU's instructions go."""
-    rows = [trial_row(OverloadRow, r, shares, load_of_cliff=load, scheme=row.name) for load, row, (r, shares) in found]
-    return Table("Under overload: where the instructions go", OverloadRow, tuple(rows))
+    by = {row.scheme: row for row in chosen}
+    work = partial(profile, cliff_pps=cliff_pps, workload=profiled_of(session.quick))
+    found = measured(
+        session,
+        "profiles",
+        cases(load_of_cliff=QUICK_LOADS if session.quick else LOADS, scheme=by),
+        lambda load_of_cliff, scheme: Job(
+            f"{scheme} at {load_of_cliff:g}x", testbed, partial(work, row=by[scheme], load=load_of_cliff)
+        ),
+    )
+    title = "Under overload: where the instructions go"
+    return trial_table(title, OverloadRow, (({**case, **vars(shares)}, r) for case, (r, shares) in found))
 
 
-def long(runner: TrialRunner, row: Row, cliff_pps: float, quick: bool) -> ApplicationResult:
-    """A row at LONG_LOAD for seconds."""
-    return runner.trial(receiving.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
-
-
-def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Table[StarvationRow]:
-    """Over seconds."""
-    rows = [
-        trial_row(
-            StarvationRow,
-            r,
-            scheme=row.name,
-            window_s=r.spec.duration_ns / 1e9,
-            share_received=r.application_pps / r.offered_pps,
-        )
-        for row, r in found
-    ]
-    return Table(f"At {LONG_LOAD:g} times the cliff over seconds", StarvationRow, tuple(rows))
+def starvation(session: Session, testbed: Testbed, chosen: Sequence[Row], cliff_pps: float) -> Table[StarvationRow]:
+    """Every row at LONG_LOAD, over seconds."""
+    workload = QUICK_LONG if session.quick else LONG
+    batches = [Batch(row.name, testbed, over_loads([row], (LONG_LOAD,), cliff_pps, workload)) for row in chosen]
+    return trial_table(
+        f"At {LONG_LOAD:g} times the cliff over seconds",
+        StarvationRow,
+        run(session, "seconds of overload", batches),
+        lambda r: {"window_s": r.spec.duration_ns / 1e9, "share_received": r.application_pps / r.offered_pps},
+    )

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from irqlab.config.traffic import Load
-from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
-from irqlab.reproduce.trial_rows import trial_row
-from irqlab.runner.runner import TrialRunner
-from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.reproduce.trial_rows import Asked, Batch, run, trial_table
+from irqlab.trials.application import ApplicationTrial
+from irqlab.trials.testbed import Testbed
 
 RATES_PPS = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16000.0, 32000.0)
 """The paper's sender reached 8 kpps."""
@@ -37,18 +37,13 @@ class PingRow:
     cpu_available: Annotated[float, Col("CPU left", "share")]
 
 
-Found = Sequence[tuple[Row, Sequence[ApplicationResult]]]
+def measure(session: Session, testbed: Testbed, chosen: Sequence[Row]) -> Table[PingRow]:
+    """Every row at every rate."""
+    rates, duration_ns = (QUICK_RATES_PPS, QUICK_DURATION_NS) if session.quick else (RATES_PPS, DURATION_NS)
 
+    def trial(row: Row, rate_pps: float) -> Asked:
+        return vars(row), ApplicationTrial(Load(rate_pps=rate_pps), row.tuning, kind="ping", duration_ns=duration_ns)
 
-def measure(runner: TrialRunner, row: Row, quick: bool) -> list[ApplicationResult]:
-    """A row at every rate."""
-    rates, duration_ns = (QUICK_RATES_PPS, QUICK_DURATION_NS) if quick else (RATES_PPS, DURATION_NS)
-    return receiving.trials(
-        runner, [ApplicationTrial(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=duration_ns) for rate in rates]
-    )
-
-
-def table(found: Found) -> Table[PingRow]:
-    """The figure."""
-    rows = [trial_row(PingRow, r, row, answered_pps=r.returned_pps) for row, results in found for r in results]
-    return Table("Figure 8: round trip of pings, answered by the kernel", PingRow, tuple(rows))
+    found = run(session, "pings", [Batch(row.name, testbed, [trial(row, rate) for rate in rates]) for row in chosen])
+    title = "Figure 8: round trip of pings, answered by the kernel"
+    return trial_table(title, PingRow, found, lambda r: {"answered_pps": r.returned_pps})

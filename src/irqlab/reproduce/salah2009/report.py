@@ -264,8 +264,7 @@ def _switching(tables: Tables) -> Section:
 def _today(tables: Tables) -> Section:
     trips = tables.round_trip.by(lambda r: r.driver)
     groups = []
-    for driver in tables.application.by(lambda r: r.driver):
-        data = tables.application.only(lambda r, driver=driver: r.driver == driver)  # type: ignore[misc]
+    for driver, data in tables.application.parts(lambda r: r.driver).items():
         group = Group(heading=driver, legend=page.legend(rows.SERIES))
         group.plots = [
             _received(data, TODAYS, "Received"),
@@ -288,8 +287,7 @@ def _experiments(tables: Tables) -> list[Section]:
     if tables.experiments is None or tables.cliff_conditions is None:
         return []
     groups = [Group(tables=[page.table(tables.cliff_conditions)])]
-    for name in tables.experiments.by(lambda r: r.experiment):
-        of_name = tables.experiments.only(lambda r, name=name: r.experiment == name)  # type: ignore[misc]
+    for name, of_name in tables.experiments.parts(lambda r: r.experiment).items():
         groups.append(Group(heading=name, tables=[page.table(of_name, folded=True, caption=name)]))
     intro = (
         "Causes of differences to the paper, switched on and off: arrivals, what an interrupt costs, when descriptors are given "

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from irqlab.config.schemes import Schemes
+from irqlab.config.workload import Workload
+from irqlab.methods import receiving
 from irqlab.methods.budget import WEIGHT
+from irqlab.reproduce.trial_rows import Asked
 from irqlab.trials.application import Tuning
 
 DEFAULT_BUDGET = 300
@@ -105,3 +109,18 @@ def of_today(ours: bool) -> dict[str, list[Row]]:
         poll = Tuning(schemes=replace(base, tx="poll"), budget=DEFAULT_BUDGET)
         return found | {DIM: [Row(DIM, "", dim)], POLL: [Row(POLL, "", poll)]}
     return {NAPI: [Row(NAPI, "", tuning())], **found}
+
+
+def over_loads(
+    chosen: Iterable[Row], loads: Sequence[float], cliff_pps: float, workload: Workload, echo: bool = False
+) -> list[Asked]:
+    """Every row at every load, a share of the cliff."""
+    column = "load_of_echo_cliff" if echo else "load_of_cliff"
+    return [
+        (
+            {"scheme": row.scheme, "setting": row.setting, column: load},
+            receiving.spec_of(workload, load * cliff_pps, row.tuning, echo),
+        )
+        for row in chosen
+        for load in loads
+    ]

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from irqlab.config.traffic import Arrivals, Load
-from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009 import rows
+from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
-from irqlab.reproduce.trial_rows import trial_row
-from irqlab.runner.runner import TrialRunner
+from irqlab.reproduce.trial_rows import Batch, run, trial_table
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.trials.testbed import Testbed
 
 EPSILONS_PERMILLE = (0, 50, 150, 300)
 QUICK_EPSILONS_PERMILLE = (0, 150)
@@ -97,48 +96,45 @@ def _load(arrivals: Arrivals, mean_pps: float) -> Load:
     return Load(rate_pps=mean_pps, arrivals=arrivals)
 
 
-def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[SwitchRow]:
+def at_the_cliff(session: Session, testbed: Testbed, cliff_pps: float) -> Table[SwitchRow]:
     """Switches per second with the mean of the load at the cliff."""
-    duration_ns = QUICK_DURATION_NS if quick else DURATION_NS
-    cases = [
-        (arrivals, epsilon) for arrivals in ARRIVALS for epsilon in (QUICK_EPSILONS_PERMILLE if quick else EPSILONS_PERMILLE)
-    ]
-    specs = [
-        ApplicationTrial(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns)
-        for arrivals, epsilon in cases
-    ]
-    table = [
-        trial_row(
-            SwitchRow,
-            r,
-            arrivals=arrivals,
-            epsilon=epsilon / 1000,
-            switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
+    duration_ns = QUICK_DURATION_NS if session.quick else DURATION_NS
+    asked = [
+        (
+            {"arrivals": arrivals, "epsilon": epsilon / 1000},
+            ApplicationTrial(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns),
         )
-        for (arrivals, epsilon), r in zip(cases, receiving.trials(runner, specs), strict=True)
+        for arrivals in ARRIVALS
+        for epsilon in (QUICK_EPSILONS_PERMILLE if session.quick else EPSILONS_PERMILLE)
     ]
-    return Table("Hybrid at the cliff: switches per second", SwitchRow, tuple(table))
+    return trial_table(
+        "Hybrid at the cliff: switches per second",
+        SwitchRow,
+        run(session, "hybrid's switching", [Batch("switches", testbed, asked)]),
+        lambda r: {"switches_per_s": None if r.switches is None else r.switches / r.spec.loaded_s},
+    )
 
 
-def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[EstimateRow]:
+def estimates(session: Session, testbed: Testbed, cliff_pps: float) -> Table[EstimateRow]:
     """The driver's estimate of a constant load, read under that load; beside it what it is made of, over the whole trial."""
-    rates = [LOWEST_PPS, *(share * cliff_pps for share in (QUICK_ESTIMATED if quick else ESTIMATED))]
+    rates = [LOWEST_PPS, *(share * cliff_pps for share in (QUICK_ESTIMATED if session.quick else ESTIMATED))]
     tuning = rows.hybrid(cliff_pps).tuning
-    specs = [ApplicationTrial(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
-    table = []
-    for rate, r in zip(rates, receiving.trials(runner, specs), strict=True):
+    asked = [
+        ({"load_of_cliff": rate / cliff_pps}, ApplicationTrial(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)))
+        for rate in rates
+    ]
+
+    def figures(r: ApplicationResult) -> dict[str, Any]:
         at_ns, estimate = r.rate_estimates_pps[0]
-        row = trial_row(
-            EstimateRow,
-            r,
-            load_of_cliff=rate / cliff_pps,
-            missed_pps=r.nic_missed / r.spec.loaded_s,
-            estimate_pps=estimate,
-            error=estimate / r.offered_pps - 1,
-            read_in_window=at_ns <= r.spec.duration_ns,
-        )
-        table.append(row)
-    return Table("Hybrid's estimate of the rate", EstimateRow, tuple(table))
+        return {
+            "missed_pps": r.nic_missed / r.spec.loaded_s,
+            "estimate_pps": estimate,
+            "error": estimate / r.offered_pps - 1,
+            "read_in_window": at_ns <= r.spec.duration_ns,
+        }
+
+    found = run(session, "hybrid's estimate", [Batch("estimator", testbed, asked)])
+    return trial_table("Hybrid's estimate of the rate", EstimateRow, found, figures)
 
 
 Phases = tuple[Load, ...]
@@ -168,41 +164,39 @@ def _mean_at(phases: Phases, at_ns: int) -> float:
     return 0.0
 
 
-def over_time(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[OverTimeRow]:
+def over_time(session: Session, testbed: Testbed, cliff_pps: float) -> Table[OverTimeRow]:
     """The estimate in each of its windows, under loads that change.
 
     With RX masked above the cliff (rx_above), so that the process that reads it has the CPU.
     """
     every = patterns(cliff_pps)
-    chosen = {name: every[name] for name in (STEP_DOWN,)} if quick else every
     row = rows.hybrid(cliff_pps)
     tuning = replace(row.tuning, schemes=replace(row.tuning.schemes, above="paced", weight=None), budget=rows.DEFAULT_BUDGET)
     reads = tuple(range(READ_FROM_NS, OVER_TIME_NS - READ_EVERY_NS, READ_EVERY_NS))
-    specs = [
-        ApplicationTrial(first, tuning, duration_ns=OVER_TIME_NS, warmup_ns=0, rate_after_ns=reads, more=more)
-        for first, *rest in chosen.values()
-        for more in (tuple(rest),)
+    trial = ApplicationTrial(Load(1.0), tuning, duration_ns=OVER_TIME_NS, warmup_ns=0, rate_after_ns=reads)
+    asked = [
+        ({"pattern": name}, replace(trial, load=every[name][0], more=every[name][1:]))
+        for name in ((STEP_DOWN,) if session.quick else every)
     ]
-    found = receiving.trials(runner, specs)
-    table = []
-    for (name, phases), r in zip(chosen.items(), found, strict=True):
-        for at_ns, estimate in r.rate_estimates_pps:
-            offered = _mean_at(phases, at_ns)
-            if offered:
-                table.append(OverTimeRow(name, at_ns / 1e6, offered, estimate, estimate / offered - 1))
+    table = [
+        OverTimeRow(columns["pattern"], at_ns / 1e6, offered, estimate, estimate / offered - 1)
+        for columns, r in run(session, "hybrid's estimate over time", [Batch("estimator over time", testbed, asked)])
+        for at_ns, estimate in r.rate_estimates_pps
+        if (offered := _mean_at(every[columns["pattern"]], at_ns))
+    ]
     return Table("Hybrid's estimate under a load that changes", OverTimeRow, tuple(table))
 
 
-def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[SettlingRow]:
+def settling(session: Session, testbed: Testbed, cliff_pps: float) -> Table[SettlingRow]:
     """A step from nothing to a multiple of the cliff: the shortest burst, in windows, after which hybrid has switched."""
-    steps = QUICK_STEPS if quick else STEPS
-    tuning = rows.hybrid(cliff_pps).tuning
-    specs = [_burst(step * cliff_pps, windows, ApplicationTrial(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
-    found = receiving.trials(runner, specs)
-    table = []
-    for number, step in enumerate(steps):
-        of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]
-        table.append(SettlingRow(step, _first(of_step)))
+    steps = QUICK_STEPS if session.quick else STEPS
+    trial = ApplicationTrial(Load(1.0), rows.hybrid(cliff_pps).tuning)
+    asked = [
+        ({"step": step, "windows": windows}, _burst(step * cliff_pps, windows, trial)) for step in steps for windows in WINDOWS
+    ]
+    found = run(session, "hybrid after a step", [Batch("settling", testbed, asked)])
+    switched = {step: [c["windows"] for c, r in found if c["step"] == step and r.switches] for step in steps}
+    table = (SettlingRow(step, min(windows, default=None)) for step, windows in switched.items())
     return Table("Hybrid after a step of the load from nothing", SettlingRow, tuple(table))
 
 
@@ -210,7 +204,3 @@ def _burst(rate_pps: float, windows: int, spec: ApplicationTrial) -> Application
     duration_ns = (max(WINDOWS) + 2) * WINDOW_NS
     load = Load(rate_pps=rate_pps, begin_ns=WINDOW_NS, end_ns=(1 + windows) * WINDOW_NS)
     return replace(spec, load=load, duration_ns=duration_ns, warmup_ns=0)
-
-
-def _first(results: Sequence[ApplicationResult]) -> int | None:
-    return next((windows for windows, r in zip(WINDOWS, results, strict=True) if r.switches), None)

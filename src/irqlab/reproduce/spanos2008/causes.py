@@ -6,7 +6,7 @@ They are made on the instruction clock, without the costs of a board, except for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
@@ -18,10 +18,11 @@ from irqlab.config.testbed import DutConfig
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput as search
 from irqlab.present.columns import Col, figures
+from irqlab.reproduce.session import cases, measured
 from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import BASE, paper_mbps
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, rounded
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -97,6 +98,8 @@ class Condition:
     name: str
     changes: dict[str, Any] = field(default_factory=dict, hash=False)
     costs: Costs | None = None
+    off_without: str | None = None
+    """Of the schemes."""
 
 
 def conditions(quick: bool) -> tuple[Condition, ...]:
@@ -116,96 +119,61 @@ def conditions(quick: bool) -> tuple[Condition, ...]:
 @dataclass(frozen=True)
 class _Plan:
     cause: str
-    setting: str
-    size: int
+    condition: Condition
+    frame_bytes: int
     variant: str
-    testbed: Testbed
-    costs: Costs | None = None
 
 
-def _plans(run: Run) -> Iterator[_Plan]:
-    session, quick, board = run.session, run.quick, hardware.load(BOARD)
-
-    def bed(variant: str, **changes: Any) -> Testbed:
-        return session.testbed(combine(variant)[0], **changes)
-
-    for setting, without in FREED.items():
+def _plans(quick: bool) -> Iterator[_Plan]:
+    by = {one.name: one for one in conditions(quick=False)}
+    for setting in ("ours", AS_PAPER) if quick else FREED:
         for variant in ("NAPI-TX-OFF",) if quick else ("TX-OFF", "NAPI-TX-OFF"):
-            if not quick or setting in ("ours", AS_PAPER):
-                schemes = replace(combine(variant)[0], off_without=without)
-                yield _Plan(FREEING, setting, BYTES, variant, session.testbed(schemes))
+            yield _Plan(FREEING, Condition(setting, off_without=FREED[setting]), BYTES, variant)
     for size in LIST_SIZES[1:2] if quick else LIST_SIZES:
         for variant in ("TX-OFF", "NAPI"):
-            yield _Plan(LISTS, NONE, size, variant, bed(variant))
-            charged = bed(variant, cost_model=True, mips=board.mips)
-            yield _Plan(LISTS, CHARGED, size, variant, charged, board.costs)
-        yield _Plan(LISTS, SINGLE, size, "NAPI", bed("NAPI", dut=DutConfig(attributes=ONE_BY_ONE)))
-    if quick:
-        return
-    for setting, changes in (
-        (NONE, {}),
-        (NO_PREEMPTION, {"kernel_arguments": NO_PREEMPTION}),
-        (TIMED, {"nic": TIMED}),
-    ):
-        for variant in (BASE, "NAPI", "NAPI-TX-OFF"):
-            cause = PREEMPTION if setting == NO_PREEMPTION else CHIP if setting == TIMED else BASE_CAUSE
-            yield _Plan(cause, setting, BYTES, variant, bed(variant, **changes))
-
-
-def _search(runner: TrialRunner, workload: Workload) -> MethodResult:
-    return search.run(runner, workload)
+            yield from (_Plan(LISTS, by[name], size, variant) for name in (NONE, CHARGED))
+        yield _Plan(LISTS, Condition(SINGLE, {"dut": DutConfig(attributes=ONE_BY_ONE)}), size, "NAPI")
+    if not quick:
+        for cause, name in ((BASE_CAUSE, NONE), (PREEMPTION, NO_PREEMPTION), (CHIP, TIMED)):
+            yield from (_Plan(cause, by[name], BYTES, variant) for variant in (BASE, "NAPI", "NAPI-TX-OFF"))
 
 
 def throughputs(run: Run) -> Table[ThroughputCauseRow]:
     """Experiments on table 1."""
-    plans = list(_plans(run))
-
-    def workload(plan: _Plan) -> Workload:
-        beyond = plan.size != BYTES and not run.quick  # a quick look has no size at which the wire is the limit
-        return replace(run.workload(plan.size), above_line_rate=beyond, costs=plan.costs)
-
-    jobs = {
-        n: Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(_search, workload=workload(plan)))
-        for n, plan in enumerate(plans)
-    }
-    found = run.session.all("causes: throughput", jobs)
     paper = paper_mbps()
-    rows = [
-        ThroughputCauseRow(
-            cause=plan.cause,
-            setting=plan.setting,
-            frame_bytes=plan.size,
-            variant=plan.variant,
-            throughput_pps=round(found[n].total_throughput_pps or 0.0, 1),
-            instructions_per_frame=found[n].instructions_per_frame and round(found[n].instructions_per_frame or 0.0, 1),
-            paper_mbps=paper[plan.size, plan.variant],
-        )
-        for n, plan in enumerate(plans)
-    ]
-    return Table("Throughput: one cause on and off", ThroughputCauseRow, tuple(rows))
+
+    def job(plan: _Plan) -> Job[MethodResult]:
+        beyond = plan.frame_bytes != BYTES and not run.quick  # a quick look has no size at which the wire is the limit
+        workload = replace(run.workload(plan.frame_bytes), above_line_rate=beyond, costs=plan.condition.costs)
+        bed = _bed(run, plan.condition, plan.variant)
+        return Job(f"{plan.variant}, {plan.condition.name}", bed, partial(search.run, workload=workload))
+
+    def figures(found: MethodResult, plan: _Plan) -> tuple[object, ...]:
+        return plan, {
+            "setting": plan.condition.name,
+            "throughput_pps": round(found.total_throughput_pps or 0.0, 1),
+            "instructions_per_frame": rounded(found.instructions_per_frame, 1),
+            "paper_mbps": paper[plan.frame_bytes, plan.variant],
+        }
+
+    found = measured(run.session, "causes: throughput", cases(plan=_plans(run.quick)), job)
+    return found.table("Throughput: one cause on and off", ThroughputCauseRow, figures)
 
 
 def collapses(run: Run) -> Table[CollapseCauseRow]:
     """Figure 5's collapse of ORIGINAL under each condition."""
-    chosen = conditions(run.quick)
     precision = curves.QUICK_PRECISION if run.quick else curves.PRECISION
-    jobs = {
-        one.name: Job(
-            one.name,
-            _bed(run, one, BASE),
-            partial(_collapse, workload=replace(run.workload(BYTES), costs=one.costs), precision=precision),
-        )
-        for one in chosen
-    }
-    found = run.session.all("causes: collapse", jobs)
-    said = curves.paper_collapse(BASE)
-    rows = []
-    for one in chosen:
-        curve = found[one.name]
-        at, free = curve.collapse.at_pps, curve.result.total_throughput_pps or 0.0
-        ratio = round(at / free, 4) if at and free else None
-        rows.append(CollapseCauseRow(one.name, BASE, free, at, ratio, said.ratio))
-    return Table(f"Figure 5: where {BASE} collapses, under conditions", CollapseCauseRow, tuple(rows))
+
+    def job(one: Condition) -> Job[curves.Curve]:
+        workload = replace(run.workload(BYTES), costs=one.costs)
+        return Job(one.name, _bed(run, one, BASE), partial(_collapse, workload=workload, precision=precision))
+
+    paper_ratio = curves.paper_collapse(BASE).ratio
+    return measured(run.session, "causes: collapse", cases(one=conditions(run.quick)), job).table(
+        f"Figure 5: where {BASE} collapses, under conditions",
+        CollapseCauseRow,
+        lambda curve, one: CollapseCauseRow(one.name, BASE, curve.loss_free_pps, curve.collapse.at_pps, curve.ratio, paper_ratio),
+    )
 
 
 def _collapse(runner: TrialRunner, workload: Workload, precision: float) -> curves.Curve:
@@ -214,37 +182,25 @@ def _collapse(runner: TrialRunner, workload: Workload, precision: float) -> curv
 
 
 def _bed(run: Run, condition: Condition, variant: str) -> Testbed:
-    return run.session.testbed(combine(variant)[0], **condition.changes)
+    schemes = replace(combine(variant)[0], off_without=condition.off_without)
+    return run.session.testbed(schemes, **condition.changes)
 
 
 def table3(run: Run) -> Table[InterruptCauseRow]:
     """Table 3's load under each condition, for a shorter time."""
-    chosen = conditions(run.quick)
     frames = QUICK_FEW_FRAMES if run.quick else FEW_FRAMES
-    jobs = {
-        (one.name, variant): Job(
-            f"{variant}, {one.name}",
-            _bed(run, one, variant),
-            partial(
-                interrupts.arrivals,
-                workload=Workload(size=interrupts.FRAME_BYTES, bidirectional=True, costs=one.costs),
-                frames=frames,
-            ),
-        )
-        for one in chosen
-        for variant in interrupts.VARIANTS
-    }
-    found = run.session.all("causes: interrupts", jobs)
-    rows = [_shares(setting, row) for setting, row in _rows(chosen, found)]
-    return Table(f"Table 3's load, {frames:,} frames per interface, under conditions", InterruptCauseRow, tuple(rows))
 
+    def job(one: Condition, variant: str) -> Job[ForwardingResult]:
+        workload = Workload(size=interrupts.FRAME_BYTES, bidirectional=True, costs=one.costs)
+        work = partial(interrupts.arrivals, workload=workload, frames=frames)
+        return Job(f"{variant}, {one.name}", _bed(run, one, variant), work)
 
-def _rows(
-    chosen: Sequence[Condition], found: dict[tuple[str, str], ForwardingResult]
-) -> Iterator[tuple[str, interrupts.InterruptRow]]:
-    for one in chosen:
-        rows = interrupts.table3({variant: found[one.name, variant] for variant in interrupts.VARIANTS})
-        yield from ((one.name, row) for row in rows)
+    every = cases(one=conditions(run.quick), variant=interrupts.VARIANTS)
+    return measured(run.session, "causes: interrupts", every, job).table(
+        f"Table 3's load, {frames:,} frames per interface, under conditions",
+        InterruptCauseRow,
+        lambda trial, one, variant: _shares(one.name, interrupts.row_of(variant, trial)),
+    )
 
 
 def _shares(setting: str, row: interrupts.InterruptRow) -> InterruptCauseRow:

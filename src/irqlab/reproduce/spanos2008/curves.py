@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
-from irqlab.config.schemes import VARIANTS
 from irqlab.config.workload import Workload
 from irqlab.methods import loss
 from irqlab.present.columns import Col, figures
@@ -17,7 +16,6 @@ from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results, best_trial
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
-from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 
 SIZES = (64, 256)
@@ -86,6 +84,17 @@ class Curve:
     """Of method `loss`; its trials are in the order of their loads."""
     collapse: Collapse
 
+    @property
+    def loss_free_pps(self) -> float:
+        """The throughput."""
+        return self.result.total_throughput_pps or 0.0
+
+    @property
+    def ratio(self) -> float | None:
+        """Collapse by throughput; None: there is none."""
+        at_pps = self.collapse.at_pps
+        return round(at_pps / self.loss_free_pps, 4) if at_pps and self.loss_free_pps else None
+
 
 def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], precision: float = PRECISION) -> Collapse:
     """Bisects between the last load of the curve that did not collapse and the next. `forward` measures at one load.
@@ -153,15 +162,14 @@ def curve(runner: TrialRunner, workload: Workload, points: int, precision: float
 
 def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], Curve]:
     """The curves of every variant; their throughputs are known."""
-    jobs = {}
     points, precision = (QUICK_POINTS, QUICK_PRECISION) if run.quick else (POINTS, PRECISION)
-    for size in SIZES[:1] if run.quick else SIZES:
-        for variant in VARIANTS:
-            work = partial(
-                curve, workload=run.workload(size), points=points, precision=precision, known=throughputs[size, variant]
-            )
-            jobs[size, variant] = Job(f"{variant} {size} bytes", run.testbed(variant), work)
-    found = run.session.all(f"load curves{run.label}", jobs)
+    found = run.variants(
+        "load curves",
+        SIZES[:1] if run.quick else SIZES,
+        lambda size, v: partial(
+            curve, workload=run.workload(size), points=points, precision=precision, known=throughputs[size, v]
+        ),
+    )
     run.session.results += [curve.result for curve in found.values()]
     return found
 
@@ -181,16 +189,15 @@ def livelock(found: Mapping[tuple[int, str], Curve]) -> Table[CollapseRow]:
     rows = []
     for (size, variant), curve in found.items():
         said = paper_collapse(variant) if size == SIZES[0] else PaperCollapse(None, None)
-        at, base = curve.collapse.at_pps, curve.result.total_throughput_pps or 0.0
         row = CollapseRow(
             frame_bytes=size,
             variant=variant,
-            loss_free_pps=base,
+            loss_free_pps=curve.loss_free_pps,
             paper_loss_free_pps=said.loss_free_pps,
             max_forwarded_pps=curve.collapse.most_pps,
-            collapse_pps=at,
+            collapse_pps=curve.collapse.at_pps,
             paper_collapse_pps=said.at_pps,
-            collapse_ratio=at and round(at / base, 4),
+            collapse_ratio=curve.ratio,
             paper_collapse_ratio=said.ratio,
             plateau_ratio=round(curve.result.trials[-1].forwarded_pps / curve.collapse.most_pps, 5),
         )

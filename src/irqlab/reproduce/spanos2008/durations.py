@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
-from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput as search
 from irqlab.present.columns import Col
+from irqlab.reproduce.session import cases, measured
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import BASE, Results
 from irqlab.reproduce.table import Table
@@ -66,35 +66,42 @@ class DisturbedRow:
     instructions_per_frame: Annotated[float, Col("Instructions a frame")]
 
 
-def _trial(runner: TrialRunner, workload: Workload, rate_pps: float) -> ForwardingResult:
-    """A trial with a rate per direction."""
-    trial = runner.trial(runner.spec(workload, rate_pps))
-    runner.progress(f"{trial.total('lost')} frames lost at {2 * rate_pps / 1e3:.2f} kpps")
-    return trial
+def _trial(runner: TrialRunner, workload: Workload, rate_pps: float, burst: int | None = None) -> ForwardingResult:
+    """A trial with a rate per direction. `burst`: so many frames in each besides; frames are then counted over time, too."""
+    trial = runner.spec(workload, rate_pps)
+    if burst is not None:
+        trial = replace(trial, bucket_ns=BUCKET_NS)
+    if burst:
+        load = Load(runner.wire_pps(workload), workload.size, begin_ns=BURST_AT_NS, count=burst)
+        trial = replace(trial, loads=(*trial.loads, load))
+    found = runner.trial(trial)
+    runner.progress(f"{found.total('lost')} frames lost at {2 * rate_pps / 1e3:.2f} kpps")
+    return found
 
 
 def measure(run: Run, found: Results) -> Table[LongRow]:
     """One trial of LONG_NS for each variant."""
     short = run.search_plan(BYTES)
     workload = replace(short, duration_ns=LONG_NS)
-    jobs = {
-        v: Job(v, run.testbed(v), partial(_trial, workload=workload, rate_pps=search.rate_per_direction(found[BYTES, v])))
-        for v in VARIANTS
-    }
+    made = run.variants(
+        "long trials",
+        (BYTES,),
+        lambda size, v: partial(_trial, workload=workload, rate_pps=search.rate_per_direction(found[size, v])),
+    )
     rows = [
         LongRow(
             variant=variant,
-            frame_bytes=BYTES,
+            frame_bytes=size,
             seconds=LONG_NS / 1e9,
             short_seconds=short.duration_ns / 1e9,
-            short_pps=round(found[BYTES, variant].total_throughput_pps or 0.0, 2),
+            short_pps=round(found[size, variant].total_throughput_pps or 0.0, 2),
             offered_pps=round(trial.offered_pps, 2),
             sent_frames=trial.total("sent"),
             lost_frames=trial.total("lost"),
             forwarded_pps=round(trial.forwarded_pps, 2),
             first_lost_s=_first_lost_s(trial),
         )
-        for variant, trial in run.session.all("long trials", jobs).items()
+        for (size, variant), trial in made.items()
     ]
     return Table("Trials as long as the paper's", LongRow, tuple(rows))
 
@@ -104,45 +111,30 @@ def _first_lost_s(trial: ForwardingResult) -> float | None:
     return round(min(first) / 1e9, 2) if first else None
 
 
-def _disturb(runner: TrialRunner, workload: Workload, rate_pps: float, frames: int) -> ForwardingResult:
-    """A trial with a rate per direction, and a burst of `frames` in each."""
-    trial = replace(runner.spec(workload, rate_pps), bucket_ns=BUCKET_NS)
-    if frames:
-        burst = Load(runner.wire_pps(workload), workload.size, begin_ns=BURST_AT_NS, count=frames)
-        trial = replace(trial, loads=(*trial.loads, burst))
-    found = runner.trial(trial)
-    runner.progress(f"{found.total('lost')} frames lost at {2 * rate_pps / 1e3:.2f} kpps")
-    return found
-
-
 def disturbed(run: Run, found: Results) -> Table[DisturbedRow]:
     """Whether a burst makes a load lose frames long after it: then the DUT has two states at that load."""
     workload = replace(run.search_plan(BYTES), duration_ns=DISTURBED_NS)
-    jobs = {
-        (v, share, frames): Job(
-            f"{v}, {share:g} of the throughput, a burst of {frames}",
-            run.testbed(v),
-            partial(_disturb, workload=workload, rate_pps=share * search.rate_per_direction(found[BYTES, v]), frames=frames),
-        )
-        for v in DISTURBED
-        for share in (SHARES[:2] if run.quick else SHARES)
-        for frames in (0, BURST_FRAMES)
-    }
-    rows = []
-    for (variant, share, frames), trial in run.session.all("long trials: a burst", jobs).items():
+
+    def job(variant: str, share: float, burst_frames: int) -> Job[ForwardingResult]:
+        rate_pps = share * search.rate_per_direction(found[BYTES, variant])
+        work = partial(_trial, workload=workload, rate_pps=rate_pps, burst=burst_frames)
+        label = f"{variant}, {share:g} of the throughput, a burst of {burst_frames}"
+        return Job(label, run.testbed(variant), work)
+
+    def figures(trial: ForwardingResult, **_: object) -> dict[str, float]:
         steady = [one for one in trial.streams if one.load == 0]
+        sent = sum(one.sent for one in steady)
         late = sum(sent - received for one in steady for sent, received in (one.series or ())[-(LAST_NS // BUCKET_NS) :])
-        row = DisturbedRow(
-            variant=variant,
-            share=share,
-            offered_pps=round(sum(one.sent for one in steady) * 1e9 / DISTURBED_NS, 2),
-            burst_frames=frames,
-            sent_frames=sum(one.sent for one in steady),
-            lost_frames=sum(one.lost for one in steady),
-            lost_last_second=late,
-            latency_p50_us=max(one.latency.p50_ns for one in steady) / 1e3,
-            latency_max_us=max(one.latency.max_ns for one in steady) / 1e3,
-            instructions_per_frame=round(trial.instructions / max(1, trial.total("received")), 1),
-        )
-        rows.append(row)
-    return Table("Two states: trials of 2 s, with a burst and without", DisturbedRow, tuple(rows))
+        return {
+            "offered_pps": round(sent * 1e9 / DISTURBED_NS, 2),
+            "sent_frames": sent,
+            "lost_frames": sum(one.lost for one in steady),
+            "lost_last_second": late,
+            "latency_p50_us": max(one.latency.p50_ns for one in steady) / 1e3,
+            "latency_max_us": max(one.latency.max_ns for one in steady) / 1e3,
+            "instructions_per_frame": round(trial.instructions / max(1, trial.total("received")), 1),
+        }
+
+    every = cases(variant=DISTURBED, share=SHARES[:2] if run.quick else SHARES, burst_frames=(0, BURST_FRAMES))
+    made = measured(run.session, "long trials: a burst", every, job)
+    return made.table("Two states: trials of 2 s, with a burst and without", DisturbedRow, figures)

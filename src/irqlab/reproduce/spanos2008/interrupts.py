@@ -86,21 +86,22 @@ def measure(run: Run) -> dict[str, ForwardingResult]:
 
 def table3(found: Mapping[str, ForwardingResult]) -> Table[InterruptRow]:
     """Counts beside the paper's."""
-    rows = []
-    for variant, trial in found.items():
-        row = InterruptRow(
-            variant=variant,
-            offered_frames=trial.total("sent"),
-            received_frames=sum(counted["rx_packets"] for counted in trial.counters.interfaces.values()),
-            transmitted_frames=trial.total("received"),
-            rx_interrupts=_caused(trial, "rx_interrupts"),
-            tx_interrupts=_caused(trial, "tx_interrupts"),
-            paper=paper_counts(variant),
-            idle_ratio=round(trial.idle_ratio or 0.0, 4),
-        )
-        rows.append(row)
     title = "Table 3: interrupts while 512-byte frames arrive at 100 Mbit/s at both interfaces"
-    return Table(title, InterruptRow, tuple(rows))
+    return Table(title, InterruptRow, tuple(row_of(variant, trial) for variant, trial in found.items()))
+
+
+def row_of(variant: str, trial: ForwardingResult) -> InterruptRow:
+    """A variant's row."""
+    return InterruptRow(
+        variant=variant,
+        offered_frames=trial.total("sent"),
+        received_frames=sum(counted["rx_packets"] for counted in trial.counters.interfaces.values()),
+        transmitted_frames=trial.total("received"),
+        rx_interrupts=_caused(trial, "rx_interrupts"),
+        tx_interrupts=_caused(trial, "tx_interrupts"),
+        paper=paper_counts(variant),
+        idle_ratio=round(trial.idle_ratio or 0.0, 4),
+    )
 
 
 def paper_counts(variant: str) -> Counts:

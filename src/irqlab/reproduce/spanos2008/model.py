@@ -18,7 +18,7 @@ from irqlab.config.traffic import wire_rate_pps
 from irqlab.present.columns import Col, figures
 from irqlab.reproduce import reference
 from irqlab.reproduce.spanos2008.throughput import SIZES, ThroughputRow, mbps_of
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, rounded
 
 WIRE_BPS = 100e6
 _DIGITS = figures(4)
@@ -107,12 +107,12 @@ def table4(found: dict[str, Fit]) -> Table[ModelRow]:
         ModelRow(
             variant=variant,
             t_constant_us=round(one.t_constant_us, 4),
-            t_constant_error_us=_rounded(one.t_constant_error_us, 4),
+            t_constant_error_us=rounded(one.t_constant_error_us, 4),
             paper_t_constant_us=float(paper[variant]["t_constant_us"]),
             k_us_per_byte=round(one.k_us_per_byte, 6),
-            k_error_us_per_byte=_rounded(one.k_error_us_per_byte, 6),
+            k_error_us_per_byte=rounded(one.k_error_us_per_byte, 6),
             paper_k_us_per_byte=float(paper[variant]["k_us_per_byte"]),
-            r2=_rounded(one.r2, 5),
+            r2=rounded(one.r2, 5),
             max_residual_us=round(max(abs(left) for left in one.residuals_us), 5),
             residual_rms_us=round(sqrt(sum(left**2 for left in one.residuals_us) / len(one.residuals_us)), 5),
             sizes=" ".join(str(size) for size in one.sizes),
@@ -144,7 +144,3 @@ def figure6(found: dict[str, Fit], table1: Table[ThroughputRow]) -> Table[ModelS
             rows.append(row)
     title = "Figures 6 and 7: the model's throughput and the measured one, Mbit/s per interface"
     return Table(title, ModelSizeRow, tuple(rows))
-
-
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)

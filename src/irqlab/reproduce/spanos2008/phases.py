@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from typing import Annotated, Any
 
-from irqlab.config.schemes import VARIANTS
 from irqlab.methods import profile as method
 from irqlab.methods import throughput as search
 from irqlab.present.columns import Col, Nested, figures
@@ -23,7 +22,6 @@ from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results, us_per_frame
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
-from irqlab.runner.jobs import Job
 
 CS_IN, CS_OUT, RX, COPY, IP, TX, SKB, REST = "cs_in", "cs_out", "rx", "copy", "ip", "tx", "skb", "rest"
 
@@ -165,13 +163,13 @@ def by_phase(row: Mapping[str, Any]) -> dict[str, int]:
 
 def measure(run: Run, throughputs: Results, sizes: Sequence[int]) -> dict[tuple[int, str], MethodResult]:
     """A profile of every variant at its throughput."""
-    jobs = {}
-    for size in sizes:
-        for variant in VARIANTS:
-            rate_pps = search.rate_per_direction(throughputs[size, variant])
-            work = partial(method.run, workload=run.workload(size), rate_pps=rate_pps)
-            jobs[size, variant] = Job(f"{variant} {size} bytes", run.testbed(variant), work)
-    return run.session.all(f"profiles{run.label}", jobs)
+    return run.variants(
+        "profiles",
+        sizes,
+        lambda size, v: partial(
+            method.run, workload=run.workload(size), rate_pps=search.rate_per_direction(throughputs[size, v])
+        ),
+    )
 
 
 def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results | None) -> Table[PhaseRow]:

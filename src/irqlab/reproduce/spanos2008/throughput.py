@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from irqlab.config.schemes import VARIANT_WEIGHT, VARIANTS, Schemes
 from irqlab.config.traffic import WIRE_OVERHEAD_BYTES
@@ -14,7 +14,7 @@ from irqlab.methods import throughput
 from irqlab.present.columns import Col
 from irqlab.reproduce import reference
 from irqlab.reproduce.spanos2008.run import Run
-from irqlab.reproduce.table import Table
+from irqlab.reproduce.table import Table, table_of
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -82,6 +82,17 @@ def search(run: Run, sizes: Sequence[int]) -> Searched:
     return Searched(wire, free)
 
 
+def figures_of(wire: MethodResult, free: MethodResult) -> dict[str, Any]:
+    """Columns of a search up to the wire's rate, and without this limit."""
+    return {
+        "throughput_mbps": round(wire.per_interface_throughput_mbps or 0.0, 4),
+        "throughput_pps": round(wire.total_throughput_pps or 0.0, 2),
+        "capped": bool(wire.line_rate_limited),
+        "free_mbps": round(free.per_interface_throughput_mbps or 0.0, 4),
+        "us_per_frame": round(us_per_frame(free), 5),
+    }
+
+
 def sizes_of(runner: TrialRunner, run: Run, sizes: Sequence[int]) -> tuple[dict[int, MethodResult], dict[int, MethodResult]]:
     """One driver, size after size: the time per frame of the sizes before says where to search.
 
@@ -117,36 +128,36 @@ def best_trial(found: MethodResult) -> ForwardingResult:
     return next(trial for trial in found.trials if trial.spec.loads[0].rate_pps == rate_pps)
 
 
-def paper_mbps() -> dict[tuple[int, str], float]:
-    """Table 1 of the paper: Mbit/s per interface by frame bytes and variant."""
+def paper_cells(table: str) -> dict[tuple[int, str], float]:
+    """A table of the paper's, of frame sizes and variants: what is printed there."""
     return {
         (int(row["frame_bytes"]), variant): float(row[variant])
-        for row in reference.records("spanos2008_table1_throughput")
+        for row in reference.records(f"spanos2008_{table}")
         for variant in VARIANTS
+        if variant in row
     }
+
+
+def paper_mbps() -> dict[tuple[int, str], float]:
+    """Table 1 of the paper: Mbit/s per interface by frame bytes and variant."""
+    return paper_cells("table1_throughput")
 
 
 def table1(found: Searched, title: str = "Table 1: zero-loss throughput per interface, Mbit/s") -> Table[ThroughputRow]:
     """Throughput beside the paper's."""
     paper = paper_mbps()
-    rows = []
-    for (size, variant), result in found.wire.items():
-        free = found.free[size, variant]
-        mbps, said = result.per_interface_throughput_mbps or 0.0, paper[size, variant]
-        row = ThroughputRow(
-            frame_bytes=size,
-            variant=variant,
-            throughput_mbps=round(mbps, 4),
-            paper_mbps=said,
-            ratio=round(mbps / said, 4),
-            throughput_pps=round(result.total_throughput_pps or 0.0, 2),
-            capped=bool(result.line_rate_limited),
-            paper_capped=said >= WIRE_MBPS,
-            free_mbps=round(free.per_interface_throughput_mbps or 0.0, 4),
-            us_per_frame=round(us_per_frame(free), 5),
-        )
-        rows.append(row)
-    return Table(title, ThroughputRow, tuple(rows))
+    rows = (
+        {
+            **figures_of(result, found.free[size, variant]),
+            "frame_bytes": size,
+            "variant": variant,
+            "paper_mbps": paper[size, variant],
+            "ratio": round((result.per_interface_throughput_mbps or 0.0) / paper[size, variant], 4),
+            "paper_capped": paper[size, variant] >= WIRE_MBPS,
+        }
+        for (size, variant), result in found.wire.items()
+    )
+    return table_of(title, ThroughputRow, rows)
 
 
 def table2(first: Table[ThroughputRow]) -> Table[GainRow]:
@@ -169,12 +180,7 @@ def table2(first: Table[ThroughputRow]) -> Table[GainRow]:
 
 def printed_percent() -> dict[tuple[int, str], float]:
     """Table 2 of the paper as it is printed, by frame bytes and variant."""
-    return {
-        (int(row["frame_bytes"]), variant): float(row[variant])
-        for row in reference.records("spanos2008_table2_improvement")
-        for variant in VARIANTS
-        if variant in row
-    }
+    return paper_cells("table2_improvement")
 
 
 def base_of(first: Table[ThroughputRow], frame_bytes: int) -> ThroughputRow:
@@ -239,15 +245,6 @@ def today(run: Run, sizes: Sequence[int], first: Table[ThroughputRow]) -> Table[
         for name in SCHEMES:
             wire, free = (results[size] for results in found[name])
             run.session.results += [wire] if free is wire else [wire, free]
-            free_mbps = free.per_interface_throughput_mbps or 0.0
-            row = TodayRow(
-                frame_bytes=size,
-                schemes=name,
-                throughput_mbps=round(wire.per_interface_throughput_mbps or 0.0, 4),
-                capped=bool(wire.line_rate_limited),
-                free_mbps=round(free_mbps, 4),
-                free_ratio=round(free_mbps / base.free_mbps, 4),
-                us_per_frame=round(us_per_frame(free), 5),
-            )
-            rows.append(row)
-    return Table("Schemes of today: zero-loss throughput per interface, Mbit/s", TodayRow, tuple(rows))
+            ratio = round((free.per_interface_throughput_mbps or 0.0) / base.free_mbps, 4)
+            rows.append({**figures_of(wire, free), "frame_bytes": size, "schemes": name, "free_ratio": ratio})
+    return table_of("Schemes of today: zero-loss throughput per interface, Mbit/s", TodayRow, rows)

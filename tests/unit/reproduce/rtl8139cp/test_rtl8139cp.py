@@ -16,7 +16,7 @@ from irqlab.dut.counters import Counters
 from irqlab.methods import profile
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
-from irqlab.reproduce.rtl8139cp import configurations, measure, periods
+from irqlab.reproduce.rtl8139cp import configurations, measure, periods, trials
 from irqlab.reproduce.rtl8139cp.configurations import ALONE, MEASURES, NAMES
 from irqlab.reproduce.rtl8139cp.measure import (
     PAPER_NAMES,
@@ -24,11 +24,11 @@ from irqlab.reproduce.rtl8139cp.measure import (
     AblationRow,
     CapabilityRow,
     Counted,
-    Held,
     ProfileRow,
     ReceiveRow,
     Tables,
 )
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Loaded
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
@@ -56,7 +56,7 @@ def test_every_measure_that_is_left_out_is_one_the_driver_knows() -> None:
 def test_configurations_differ_in_receiving_alone() -> None:
     session: Any = FakeSession()
     for name in NAMES:
-        configurations.testbed(session, name)
+        configurations.bed_of(session, name)
     for name in MEASURES:
         configurations.ablated(session, name)
     (before, in_tree), (after, _), (napi, _), *others = session.made
@@ -78,6 +78,10 @@ def _trial(received: int = 500, sent: int = 1000, mean_ns: float = 2e6, count: i
     counted = {"sent": sent, "received": received, "received_in_window": received, "lost": 0}
     stream = changed(made.streams[0], **counted, latency=latency)
     return replace(made, streams=[stream], instructions=4000 * received, ports=[port(received=received)])
+
+
+LOADED = Loaded.of(_trial(), _trial(received=800))
+FOUND = MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=40_000.0)
 
 
 def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:
@@ -161,15 +165,14 @@ def test_frames_per_poll_are_told_at_both_rates() -> None:
 
 
 def test_frames_held_are_arrivals_times_the_time_in_the_dut() -> None:
-    assert Held.of(_trial()) == Held(1.5, 2.5, 3.5, 10.0)
-    assert Held.of(_trial(count=0)) == Held(None, None, None, None)
+    gentle, full = _trial(), _trial(received=800)
+    lost = gentle.loss_ratio
+    assert Loaded.of(gentle, full) == Loaded(lost, 8000.0, 4000.0, 1.5, 2.5, 3.5, 10.0)
+    assert Loaded.of(replace(_trial(count=0), idle_ns=0), full) == Loaded(lost, 8000.0, 4000.0, None, None, None, None)
 
 
 def test_a_period_is_loaded_gently_and_fully() -> None:
-    def answer(_: str, key: Any) -> ForwardingResult:
-        return _trial(received=500 if key[2] else 800, sent=1000)
-
-    table = measure.period(FakeSession(answer=answer), (100, 4000))  # type: ignore[arg-type]
+    table = measure.period(FakeSession(answer=lambda *_: LOADED), (100, 4000))  # type: ignore[arg-type]
     assert [(row.configuration, row.period_us) for row in table] == [
         ("before", None),
         ("napi", None),
@@ -188,8 +191,8 @@ def test_a_measure_earns_what_all_forward_more_than_without_it() -> None:
 
     def answer(what: str, key: Any) -> Any:
         if what.endswith("throughput"):
-            return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=pps.get(key, 40_000.0))
-        return _trial(received=500 if key[1] else 800)
+            return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=pps.get(key[0], 40_000.0))
+        return LOADED
 
     by = {row.without: row for row in measure.ablation(FakeSession(answer=answer))}  # type: ignore[arg-type]
     assert list(by) == list(MEASURES)
@@ -202,11 +205,16 @@ def test_a_measure_earns_what_all_forward_more_than_without_it() -> None:
 
 def test_a_search_of_a_slow_timer_waits_for_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = []
-    monkeypatch.setattr(measure.throughput, "run", lambda runner, workload: specs.append(runner.spec(workload, 1.0)))
+    monkeypatch.setattr(trials.throughput, "run", lambda runner, workload: specs.append(runner.spec(workload, 1.0)))
     session = FakeSession(lambda *_, **__: FakeBench(lambda pps: pps))
-    for name, work in (("all", measure._search), ("period", periods.search)):
-        work(stand_on(session.testbeds()), Workload(size=64))
-        assert specs[-1].late_ns == (12_000_000 if name == "period" else 2_000_000)
+    for patient in (False, True):
+        trials.search(stand_on(session.testbeds()), Workload(size=64), patient)
+        assert specs[-1].late_ns == (12_000_000 if patient else 2_000_000)
+    asked: list[Any] = []
+    made = FakeSession(answer=lambda what, key: asked.append(what) or FOUND if "throughput" in what else LOADED)
+    measure.ablation(made)  # type: ignore[arg-type]
+    searches = {key[0]: job.work.keywords["patient"] for what, key, job, _ in made.jobs if what.endswith("throughput")}
+    assert searches == {name: name == "period" for name in MEASURES}
 
 
 def test_instructions_are_told_by_owner_and_by_context() -> None:
@@ -223,8 +231,8 @@ def _throughputs(pps: dict[str, float]) -> Any:
     """Answers with the throughput of a configuration, by its name and refill."""
 
     def answer(_: str, key: Any) -> MethodResult:
-        one = key[1] if isinstance(key, tuple) else key
-        found = pps[f"{one.name} {one.refill}".strip()]
+        one = key[1]
+        found = pps[f"{one.configuration} {one.refill}".strip()]
         return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=found, instructions_per_frame=4000.04)
 
     return answer
@@ -260,7 +268,7 @@ def test_a_refill_rule_gains_on_the_deferred_one() -> None:
         if what.endswith("throughput"):
             pps = 50_000.0 if key[1] == periods.DEFERRED else 55_000.0
             return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=pps)
-        return _trial(received=500 if key[2] else 800)
+        return LOADED
 
     table = periods.rules(FakeSession(answer=answer))  # type: ignore[arg-type]
     assert [(row.period_us, row.gain_percent) for row in table][:4] == [(400, 0.0), (400, 10.0), (400, 10.0), (400, 10.0)]
@@ -356,21 +364,21 @@ def test_what_costs_what_is_said_with_the_owners_that_differ() -> None:
     assert not [f for f in _findings(profile=Table("", ProfileRow, rows[:3])) if "costs the processor" in f.claim]
 
 
-def test_a_trial_is_at_the_wires_rate_unless_told() -> None:
+def test_trials_are_at_a_gentle_rate_and_at_the_wires() -> None:
     testbed = FakeBench(lambda pps: min(pps, 40_000.0))
     said: list[str] = []
     stand = TrialRunner(testbed, progress=said.append)
-    found = measure.loaded(stand, Workload(size=64), None)
-    assert found.spec.loads[0].rate_pps == pytest.approx(148_809.5, abs=0.1)
-    assert measure.loaded(stand, Workload(size=64), 1000.0).spec.loads == (Load(1000.0, 64),)
-    assert said == ["39.8 kpps forwarded", "1.0 kpps forwarded"]
+    found = trials.loaded(stand, Workload(size=64))
+    assert [spec.loads[0].rate_pps for spec in testbed.specs] == [GENTLE_PPS, pytest.approx(148_809.5, abs=0.1)]
+    assert (found.loss_ratio, found.full_rate_forwarded_pps) == (0.0, 39_800.0)
+    assert said == ["5.0 kpps forwarded", "39.8 kpps forwarded"]
 
 
 def test_a_search_keeps_the_runner_s_bench_slots_and_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, Workload]] = []
-    monkeypatch.setattr(measure.throughput, "run", lambda *told: asked.append(told))
+    monkeypatch.setattr(trials.throughput, "run", lambda *told: asked.append(told))
     stand = stand_on(FakeBench(lambda pps: pps))
-    periods.search(stand, Workload(size=64))
+    trials.search(stand, Workload(size=64))
     ((patient, workload),) = asked
     assert (patient.bench, patient.slots, patient.progress) == (stand.bench, stand.slots, stand.progress)
     assert workload == Workload(size=64)

@@ -14,7 +14,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
 from irqlab.methods.receiving import spec_of
-from irqlab.reproduce import find
+from irqlab.reproduce import find, trial_rows
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.salah2009 import cliffs, experiments, findings, loads, measure, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, EchoingRow, Offer, ReceivingRow
@@ -23,8 +23,9 @@ from irqlab.reproduce.salah2009.overload import Shares
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
 from irqlab.reproduce.table import Table
+from irqlab.reproduce.trial_rows import Batch, Done
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 from tests.unit.fake_session import FakeSession
 from tests.unit.fakes import FakeBench
 from tests.unit.methods.test_application import formula
@@ -53,47 +54,50 @@ def bench(driver: str = "irqmod_i8255x", scheme: str | None = "napi") -> FakeBen
     return found
 
 
-def runner() -> tuple[TrialRunner, FakeBench]:
-    made = bench()
-    return TrialRunner(made), made
+def session(quick: bool = True) -> tuple[Any, FakeBench]:
+    """A session on the formula, and its testbed."""
+    testbed = bench()
+    found = FakeSession(lambda *_, **__: testbed, quick=quick)
+    return found, found.testbed()
+
+
+def curve(row: Any, offer: Offer) -> list[Done]:
+    """A row on the formula."""
+    of, testbed = session()
+    return [({"driver": "d", **c}, r) for c, r in trial_rows.run(of, "", [Batch("", testbed, loads.curve(row, AT, offer))])]
 
 
 # Measured, on the formula.
 
 
 def test_a_row_is_offered_every_load_receiving_and_echoing() -> None:
-    stand, testbed = runner()
-    offer = Offer((0.5, 2.0), (0.9,), (1000.0,), loads.QUICK_PLAN)
-    found = loads.curve(stand, rows.napi(2), AT, offer)
-    assert sorted((s.load.rate_pps, s.echo, s.duration_ns) for s in testbed.specs) == [
-        (1000.0, True, loads.LOW_DURATION_NS), (12_500.0, False, 60_000_000), (14_400.0, True, 60_000_000),
-        (50_000.0, False, 60_000_000),
+    asked = loads.curve(rows.napi(2), AT, Offer((0.5, 2.0), (0.9,), (1000.0,), loads.QUICK_PLAN))
+    assert [(s.load.rate_pps, s.echo, s.duration_ns) for _, s in asked] == [
+        (12_500.0, False, 60_000_000), (50_000.0, False, 60_000_000), (14_400.0, True, 60_000_000),
+        (1000.0, True, loads.LOW_DURATION_NS),
     ]  # fmt: skip
-    assert all(spec.tuning.budget == 2 for spec in testbed.specs)
-    assert [load for load, _ in found.receiving] == [0.5, 2.0]
-    assert [load for load, _ in found.echoing] == [0.9, None]
+    assert all(spec.tuning.budget == 2 for _, spec in asked)
+    assert [columns["load_of_cliff"] for columns, _ in asked[:2]] == [0.5, 2.0]
+    assert [columns["load_of_echo_cliff"] for columns, _ in asked[2:]] == [0.9, None]
 
 
 def test_the_best_setting_is_that_with_which_most_is_received_at_the_loads_compared() -> None:
-    stand, _ = runner()
-    found = loads.curve(stand, rows.de(), AT, Offer((0.5, 1.0, 2.0, 4.0), ()))
-    assert found.score() == pytest.approx(25_000 + 40_000**2 / 50_000 + 40_000**2 / 100_000)
+    found = curve(rows.de(), Offer((0.5, 1.0, 2.0, 4.0), ()))
+    assert loads.score(rows.de(), found) == pytest.approx(25_000 + 40_000**2 / 50_000 + 40_000**2 / 100_000)
 
 
 def test_rows_of_the_tables_are_shares_of_what_was_sent() -> None:
-    stand, _ = runner()
-    curve = loads.curve(stand, rows.of_today(True)[rows.DEFERRED][2], AT, Offer((2.0,), (0.5,)))
-    (row,) = loads.receiving_table("t", [("d", curve)])
+    found = curve(rows.of_today(True)[rows.DEFERRED][2], Offer((2.0,), (0.5,)))
+    (row,) = loads.receiving_table("t", found)
     assert row == ReceivingRow(
         "d", rows.DEFERRED, "2 polls, 50 µs", 2.0, 50_000.0, 32_000.0, pytest.approx(0.36), 0.1, 0.05, 0.2, 0.01, 123.0, 0.0, 0.0,
         0.25, 3, 4,
     )  # fmt: skip
     assert row.name == "deferred NAPI (2 polls, 50 µs)"
-    (echo,) = loads.echoing_table("t", [("d", curve)])
+    (echo,) = loads.echoing_table("t", found)
     assert (echo.load_of_echo_cliff, echo.offered_pps, echo.returned_pps, echo.lost_application) == (0.5, 8000, 4000, 0.03)
     assert (echo.mean_ns, echo.p50_ns, echo.p90_ns, echo.p99_ns, echo.p999_ns, echo.max_ns) == (50.5, 50, 90, 99, 999, 9999)
-    silent = replace(curve, echoing=((0.5, replace(curve.echoing[0][1], latency={**LATENCY, "count": 0})),))
-    (none,) = loads.echoing_table("t", [("d", silent)])
+    (none,) = loads.echoing_table("t", [(c, replace(r, latency={**LATENCY, "count": 0})) for c, r in found])
     assert (none.mean_ns, none.max_ns) == (None, None)
 
 
@@ -105,8 +109,7 @@ def test_the_cliff_is_found_both_ways_with_disable_enable(monkeypatch: pytest.Mo
         return Internal(rate_pps, 7000.0, 40_000.0, 500.0, 1.0)
 
     monkeypatch.setattr(cliff, "internal", internal)
-    stand, _ = runner()
-    found = cliffs.find(stand, rows.de(), quick=False)
+    found = cliffs.find(TrialRunner(bench()), rows.de(), quick=False)
     at = cliffs.cliffs_of(found)
     assert at.receiving_pps == pytest.approx(0.99 * 40_000, rel=0.01)
     assert asked["rate"] == cliff.PROFILED_LOAD * at.receiving_pps
@@ -135,17 +138,17 @@ def test_signs_and_closed_form_stand_beside_the_chosen_cliff() -> None:
 
 
 def test_pings_are_offered_at_the_papers_rates() -> None:
-    stand, testbed = runner()
-    found = ping.measure(stand, rows.de(), quick=False)
+    of, testbed = session(quick=False)
+    table = ping.measure(of, testbed, [rows.de()])
     assert {(spec.kind, spec.duration_ns) for spec in testbed.specs} == {("ping", 500_000_000)}
-    (row, *_) = ping.table([(rows.de(), found)])
+    row = table.rows[0]
     assert (row.scheme, row.offered_pps, row.answered_pps, row.mean_ns, row.p99_ns) == ("DE", 10.0, 5.0, 50.5, 99)
-    assert len(found) == len(ping.RATES_PPS)
+    assert len(table.rows) == len(ping.RATES_PPS)
 
 
 def test_switches_are_counted_over_warm_up_and_window() -> None:
-    stand, testbed = runner()
-    table = switching.at_the_cliff(stand, 25_000.0, quick=True)
+    of, testbed = session()
+    table = switching.at_the_cliff(of, testbed, 25_000.0)
     assert [(row.arrivals, row.epsilon) for row in table] == [
         (arrivals, epsilon) for arrivals in ("constant", "poisson", "bursts") for epsilon in (0.0, 0.15)
     ]
@@ -155,8 +158,7 @@ def test_switches_are_counted_over_warm_up_and_window() -> None:
 
 
 def test_an_estimate_is_held_against_what_is_offered() -> None:
-    stand, _ = runner()
-    table = switching.estimates(stand, 25_000.0, quick=True)
+    table = switching.estimates(*session(), 25_000.0)
     row = table.rows[-1]
     assert (row.load_of_cliff, row.offered_pps, row.estimate_pps, row.error) == (4.0, 100_000, 90_000, pytest.approx(-0.1))
     assert (row.taken_pps, row.missed_pps) == (900 / 0.25, 75 / 0.25)
@@ -165,7 +167,7 @@ def test_an_estimate_is_held_against_what_is_offered() -> None:
 
 
 def test_settling_is_the_shortest_burst_after_which_hybrid_had_switched(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand, testbed = runner()
+    of, testbed = session(quick=False)
 
     def run(spec: ApplicationTrial) -> ApplicationResult:
         windows = (spec.load.end_ns - spec.load.begin_ns) // switching.WINDOW_NS
@@ -173,7 +175,7 @@ def test_settling_is_the_shortest_burst_after_which_hybrid_had_switched(monkeypa
         return replace(measured(spec), switches=1 if enough else 0)
 
     monkeypatch.setattr(testbed, "run", run)
-    table = switching.settling(stand, 25_000.0, quick=False)
+    table = switching.settling(of, testbed, 25_000.0)
     assert [(row.step_of_cliff, row.windows) for row in table] == [(1.5, None), (2.0, 3), (3.0, 3), (4.0, 3)]
 
 
@@ -186,21 +188,21 @@ def test_shares_of_a_profile_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overload, "symbols", lambda _: None)
     monkeypatch.setattr(overload, "addresses", lambda _: {})
     monkeypatch.setattr(overload.tree, "section", lambda *_: {"samples": samples})
-    stand, testbed = runner()
+    of, testbed = session(quick=False)
     monkeypatch.setattr(testbed, "profile", lambda spec, *_: (measured(spec), {}), raising=False)
-    result, shares = overload.profile(stand, rows.de(), 2.0, 25_000.0, PLAN)
+    result, shares = overload.profile(TrialRunner(testbed), rows.de(), 2.0, 25_000.0, PLAN)
     assert result.offered_pps == 50_000
     assert shares == Shares(0.1, 0.5, 0.25, 0.15)
-    (row,) = overload.profile_table([(2.0, rows.de(), (result, shares))])
+    row, higher = overload.profiles(of, testbed, [rows.de()], 25_000.0)
     assert (row.load_of_cliff, row.scheme, row.taken_pps) == (2.0, "DE", 900 / 0.25)
+    assert (higher.load_of_cliff, higher.offered_pps) == (4.0, 100_000)
     assert (row.hardirq, row.softirq, row.process_kernel, row.user) == (0.1, 0.5, 0.25, 0.15)
 
 
 def test_starvation_is_measured_over_seconds_at_four_times_the_cliff() -> None:
-    stand, testbed = runner()
-    found = overload.long(stand, rows.de(), 25_000.0, quick=False)
+    of, testbed = session(quick=False)
+    (row,) = overload.starvation(of, testbed, [rows.de()], 25_000.0)
     assert (testbed.specs[-1].load.rate_pps, testbed.specs[-1].duration_ns) == (100_000.0, 2_100_000_000)
-    (row,) = overload.starvation_table([(rows.de(), found)])
     assert (row.window_s, row.application_pps, row.share_received) == (2.1, 16_000, 0.16)
     assert (row.lost_nic, row.lost_socket) == (0.1, 0.2)
 
@@ -216,13 +218,13 @@ def test_everything_is_measured_on_the_papers_driver_and_todays_schemes_on_other
     ours = bench()
     config = SimpleNamespace(nic=None, dut=_Dut())
     made = lambda *_, driver=None, **__: bench(driver, None) if driver else ours  # noqa: E731
-    session = FakeSession(made, quick=True, long=False, config=config)
-    tables = measure.measure(session)  # type: ignore[arg-type]
+    asked = FakeSession(made, quick=True, long=False, config=config)
+    tables = measure.measure(asked)  # type: ignore[arg-type]
     assert (tables.experiments, tables.cliff_conditions) == (None, None)
     assert tables.driver == "irqmod_i8255x"
     assert {row.driver for row in tables.application} == {"irqmod_i8255x"}
-    session.quick = False
-    full = measure.measure(session)  # type: ignore[arg-type]
+    asked.quick = False
+    full = measure.measure(asked)  # type: ignore[arg-type]
     assert {row.driver for row in full.application} == {"irqmod_i8255x", *measure.INTREE}
     papers = [rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE]
     for found, schemes in ((tables, papers), (full, [*papers, *rows.TODAYS])):
@@ -252,17 +254,17 @@ def test_of_todays_schemes_the_setting_with_which_most_is_received_is_shown(monk
         return replace(measured(spec), application_pps=9000.0 if best else 8000.0)
 
     monkeypatch.setattr(ours, "run", run)
-    session = FakeSession(lambda *_, **__: ours, config=SimpleNamespace(nic=None, dut=_Dut()))
-    best, sweeps = measure._today(session, AT)  # type: ignore[arg-type]
+    asked = FakeSession(lambda *_, **__: ours, config=SimpleNamespace(nic=None, dut=_Dut()))
+    best, sweeps = measure._today(asked, AT)  # type: ignore[arg-type]
     chosen = [rows.THREADED, "deferred NAPI, 2 polls, 200 µs", "busy polling, 50 µs", rows.DIM, rows.POLL]
-    assert [curve.row.name for _, curve in best] == chosen
-    assert len(sweeps) == len(rows.DEFERRALS) + len(rows.BUSY_POLLS_US)
+    assert list(dict.fromkeys(rows.Row(c["scheme"], c["setting"], Tuning()).name for c, _ in best)) == chosen
+    assert len(sweeps) == (len(rows.DEFERRALS) + len(rows.BUSY_POLLS_US)) * len((*loads.SWEPT, *loads.SWEPT_ECHO))
 
 
 def test_a_driver_without_schemes_is_refused() -> None:
-    session = FakeSession(lambda *_, **__: bench("8139cp", None))
+    asked = FakeSession(lambda *_, **__: bench("8139cp", None))
     with pytest.raises(IrqlabError, match="8139cp has none that can be set"):
-        measure.measure(session)  # type: ignore[arg-type]
+        measure.measure(asked)  # type: ignore[arg-type]
 
 
 def test_in_tree_drivers_have_no_schemes_to_set() -> None:
@@ -403,8 +405,8 @@ def _changes(made: list[tuple[Any, dict[str, Any]]], name: str) -> list[Any]:
 
 def test_experiments_switch_one_thing_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "patched_driver", lambda _: "/built/irqmod_i8255x.ko")
-    session = FakeSession(lambda *_, **__: bench())
-    table = experiments.measure(session, 25_000.0)  # type: ignore[arg-type]
+    asked = FakeSession(lambda *_, **__: bench())
+    table = experiments.measure(asked, 25_000.0)  # type: ignore[arg-type]
     by = table.by(lambda r: (r.experiment, r.setting))
     assert list(by) == [
         (experiments.POISSON, "constant"), (experiments.POISSON, "poisson"), (experiments.FORWARDING, ""),
@@ -412,9 +414,9 @@ def test_experiments_switch_one_thing_on(monkeypatch: pytest.MonkeyPatch) -> Non
         (experiments.LOW_RATES, experiments.NO_MEMORY), (experiments.LOW_RATES, experiments.BOARD),
         (experiments.REFILL, experiments.EVERY_PASS), (experiments.REFILL, experiments.AFTER_64),
     ]  # fmt: skip
-    assert _changes(session.made, "driver") == ["irqmod_rtl8139cp", "irqmod_lan78xx", "/built/irqmod_i8255x.ko"]
-    assert _changes(session.made, "mips") == [1000]
-    (memory,) = _changes(session.made, "memory")
+    assert _changes(asked.made, "driver") == ["irqmod_rtl8139cp", "irqmod_lan78xx", "/built/irqmod_i8255x.ko"]
+    assert _changes(asked.made, "mips") == [1000]
+    (memory,) = _changes(asked.made, "memory")
     assert memory is not None
     assert {row.load_of_cliff for row in by[experiments.FORWARDING, ""]} == {None}
     poisson = [row.load_of_cliff for row in by[experiments.POISSON, "poisson"] if row.scheme == rows.DE]
@@ -424,9 +426,9 @@ def test_experiments_switch_one_thing_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_driver_that_is_not_ours_is_not_patched() -> None:
-    session = FakeSession(config=SimpleNamespace(driver="e1000", kernel=None))
+    asked = FakeSession(config=SimpleNamespace(driver="e1000", kernel=None))
     with pytest.raises(IrqlabError, match="e1000: only a driver of ours"):
-        experiments.patched_driver(session)  # type: ignore[arg-type]
+        experiments.patched_driver(asked)  # type: ignore[arg-type]
 
 
 def test_the_closed_form_is_held_against_the_cliff_of_the_same_condition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,10 +436,10 @@ def test_the_closed_form_is_held_against_the_cliff_of_the_same_condition(monkeyp
         return Internal(rate_pps, workload.costs.irq if workload.costs else 5000.0, 15_000.0, 0.0, 1.0)
 
     monkeypatch.setattr(cliff, "internal", internal)
-    session = FakeSession(lambda *_, **__: bench())
-    table = experiments.cliffs(session)  # type: ignore[arg-type]
+    asked = FakeSession(lambda *_, **__: bench())
+    table = experiments.cliffs(asked)  # type: ignore[arg-type]
     assert [row.condition for row in table] == list(experiments.CLIFF_CONDITIONS)
-    assert _changes(session.made, "cost_model") == [True, True]
+    assert _changes(asked.made, "cost_model") == [True, True]
     first, dear = table.rows[0], table.rows[2]
     assert (first.interrupt_share, dear.interrupt_share) == (0.25, 20 / 35)
     assert first.cpu_pps is not None

@@ -20,6 +20,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import profile
 from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import find, reference
+from irqlab.reproduce.session import QUICK_NS, QUICK_WIDTH
 from irqlab.reproduce.spanos2008 import (
     because,
     causes,
@@ -31,7 +32,7 @@ from irqlab.reproduce.spanos2008 import (
     phases,
     throughput,
 )
-from irqlab.reproduce.spanos2008.run import QUICK_NS, QUICK_WIDTH, Run
+from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.table import Table, tables_of
 from irqlab.results.document import MethodResult
 from irqlab.setup import drivers
