@@ -45,21 +45,26 @@ def closure(packages: Sequence[str], index: Mapping[str, Packages]) -> list[str]
     """The packages and all that they depend on; of alternatives the first that there is. Raises SetupError."""
     providers: dict[str, str] = {}
     for name, package in index.items():
-        for relation in package.relations["provides"]:
-            providers.setdefault(relation[0]["name"], name)
+        for names in _related(package, "provides"):
+            providers.setdefault(names[0], name)
     found: dict[str, None] = {}
     waiting = list(packages)
     while waiting:
         wanted = waiting.pop(0)
-        name = wanted if wanted in index else providers.get(wanted)
-        if name is None:
+        name = wanted if wanted in index else providers.get(wanted, "")
+        if not name:
             raise SetupError(f"Debian {SUITE} has no package {wanted}")
         if name not in found:
             found[name] = None
-            for relation in (*index[name].relations["pre-depends"], *index[name].relations["depends"]):
-                names = [one["name"] for one in relation]
+            for names in (*_related(index[name], "pre-depends"), *_related(index[name], "depends")):
                 waiting.append(next((one for one in names if one in index or one in providers), names[0]))
     return sorted(found)
+
+
+def _related(package: Packages, how: str) -> list[list[str]]:
+    """The names in a field such as Depends; each relation has alternatives."""
+    relations: Any = package.relations[how]
+    return [[str(one["name"]) for one in relation] for relation in relations]
 
 
 def verified(signed: bytes, keys: Path) -> str:
@@ -71,7 +76,7 @@ def verified(signed: bytes, keys: Path) -> str:
         raise SetupError(
             f"{mirror.of('debian')}: Debian's signature of {SUITE}/InRelease is wrong or missing ({error})"
         ) from None
-    if not read.valid_sigs:
+    if not read.valid_sigs or read.bytes is None:
         raise SetupError(f"{mirror.of('debian')}: Debian has not signed {SUITE}/InRelease")
     return bytes(read.bytes).decode()
 
