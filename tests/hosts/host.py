@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -100,7 +101,7 @@ class _Recorder(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A file: from what is kept, else from the mirror."""
-        kept = self.place / self.path.lstrip("/")
+        kept = self.place / urllib.parse.unquote(self.path.lstrip("/"))
         archive, _, rest = self.path.lstrip("/").partition("/")
         try:
             if not kept.is_file():

@@ -52,7 +52,12 @@ def check_namespaces() -> str:
         if done.returncode == 0:
             return "unprivileged user namespaces"
         why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-    raise SetupError(f"this host forbids user namespaces, which irqlab runs its tools in ({why}). To allow them: {allow()}")
+    raise forbidden(why)
+
+
+def forbidden(why: str) -> SetupError:
+    """What is raised if there are no namespaces."""
+    return SetupError(f"this host forbids user namespaces, in which irqlab runs its tools ({why}). To allow them: {allow()}")
 
 
 def allow() -> str:

@@ -13,23 +13,29 @@ from irqlab.project import is_wheel, project_dir
 from irqlab.setup import SetupError
 
 GUEST_TARGET = "x86_64-unknown-linux-gnu"
-CONTENTS = (
-    *(
-        "apt",
-        "apt-bullseye",
-        "cargo",
-        "ccache",
-        "checkpatch",
-        "cluster",
-        "debs",
-        "debs-dbg",
-        "drivers",
-        "headers",
-        "images",
-        "kernel",
-    ),
-    *("kernel", "kernels", "linted", "locks", "roots", "snapshots", "sources", "tools", "trials"),
-)
+CONTENTS = [
+    "apt",
+    "apt-bullseye",
+    "cargo",
+    "ccache",
+    "checkpatch",
+    "cluster",
+    "debs",
+    "debs-dbg",
+    "drivers",
+    "headers",
+    "images",
+    "kernel",
+    "kernels",
+    "linted",
+    "locks",
+    "matplotlib",
+    "roots",
+    "snapshots",
+    "sources",
+    "tools",
+    "trials",
+]
 """What the cache may contain."""
 
 
@@ -70,6 +76,11 @@ def board_binary(machine: str) -> Path:
 def live_binary() -> Path:
     """The traffic tester for real ports, statically linked."""
     return project_dir() / "target" / GUEST_TARGET / "release/irqlab-live"
+
+
+def keep_matplotlib_here() -> None:
+    """Has matplotlib, which is imported later, keep its files in the cache, and not in ``~/.config``."""
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
 
 
 def built(path: Path) -> Path:

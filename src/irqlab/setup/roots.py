@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irqlab.setup import SetupError, first
+from irqlab.setup import first, host
 from irqlab.setup.paths import appearing, cache_dir, locked, sweep
 from irqlab.setup.say import say
 
@@ -38,7 +38,6 @@ LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib")
 NETWORK = ("/etc/resolv.conf", "/etc/hosts")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
-FORBIDDEN = "this needs user namespaces, which this host forbids: `irqlab doctor` says how to allow them; or run irqlab as root"
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Root:
 def checked(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
     """What ran in a tree; raises SetupError if there is no namespace to run in."""
     if done.returncode and done.stderr.startswith("bwrap: "):
-        raise SetupError(f"{done.stderr.strip()}\n{FORBIDDEN}")
+        raise host.forbidden(done.stderr.strip())
     return done
 
 
