@@ -2,7 +2,6 @@
 # Entry points for users and developers. scripts/setup, cargo and pip do the work.
 
 SHELL := /bin/bash
-CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
 # Two tests at a time, which two cores are busy with. Whoever has more can say PYTEST_ARGS="-n 8".
@@ -10,13 +9,16 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 # Compiled modules are kept, so that commands, of which tests start hundreds, begin sooner.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 test-dkms container bench papers foreign corpus mutants lint fmt clean distclean
+.PHONY: help setup wheel drivers demo test test-drivers test-long test-debug test-hosts bench papers foreign corpus mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-setup: ## install and build everything: Debian packages (with sudo), libraries, tester, agent, DUT kernel
+setup: ## fetch and build everything: tools, libraries, tester, agent, DUT kernel; installs nothing on the host
 	@scripts/setup
+
+wheel: setup ## build a wheel in build/wheel that needs no checkout, compiler or QEMU on its host
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 
 drivers: setup ## build our drivers for the DUT's kernel, in the cache (irqlab does this when needed)
 	$(BIN)/python -m irqlab.setup.drivers
@@ -38,14 +40,8 @@ test-long: setup ## run all tests but those on debug kernels, including the long
 test-debug: setup ## run drivers on 4 processors under KASAN, lockdep, DMA debugging, KCSAN and PREEMPT_RT (hours)
 	$(BIN)/pytest tests/debug $(PYTEST_ARGS)
 
-test-debian13: ## run demo and tests in Debian 13, from a clean clone of HEAD, on any Debian
-	@scripts/debian13 test
-
-test-dkms: setup ## install our drivers with DKMS in trees of Debian 12 and 13, for 6.1, 6.12 and 7.3 (minutes)
-	@scripts/dkms
-
-container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests need no network
-	@scripts/debian13 container
+test-hosts: setup ## run the wheel on hosts that have nothing, and DKMS in Debian 12 and 13, in namespaces (20 minutes)
+	$(BIN)/pytest tests/hosts $(PYTEST_ARGS)
 
 bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
 	$(BIN)/python -m tools.bench $(BENCH_ARGS)
@@ -94,7 +90,7 @@ lint-python:
 	$(BIN)/lint-imports
 
 lint-shell:
-	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
+	$(BIN)/python -m irqlab.setup.developing shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
 fmt: setup ## format Python and Rust
 	$(BIN)/ruff check --fix-only --quiet .
@@ -108,5 +104,5 @@ clean: ## remove build results
 		-o -name Module.symvers -o -name modules.order \) -delete
 
 distclean: clean ## also remove libraries and downloads (in ~/.cache/irqlab)
-	rm -rf .venv $(addprefix $(CACHE)/,apt apt-bullseye buildroot ccache checkpatch cluster debian13 debs debs-dbg \
-		drivers headers images kernel kernels linted locks snapshots sources tools trials)
+	if [ -x .venv/bin/irqlab ]; then .venv/bin/irqlab cache clear --all; fi
+	rm -rf .venv

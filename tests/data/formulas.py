@@ -108,7 +108,7 @@ def rows_of(found: list[tuple[Formula, MethodResult]]) -> list[Row]:
         "schema": SCHEMA,
         "command": COMMAND,
         "complete": True,
-        "environment": {"irqlab": "0.0.0", "compiler": None, "host": host, "duts": duts},
+        "environment": {"irqlab": "0.0.0", "host": host, "duts": duts},
         "measured": {"results": [replace(result, trials=[]).to_json() for _, result in found]},
     }
     return catalogue.rows([document])

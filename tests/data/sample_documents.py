@@ -68,7 +68,6 @@ def document(found: list[MethodResult], duts: list[dict[str, Any]], complete: bo
     made = results.document(COMMAND, duts, found, complete)
     made["environment"] |= {
         "irqlab": "0.0.0",
-        "compiler": "gcc (synthetic) 0.0.0",
         "host": {"system": "Linux", "release": "0.0.0-synthetic", "machine": "x86_64", "python": "3.11.0"},
     }
     return made

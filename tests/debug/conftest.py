@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from irqlab import files
-from irqlab.setup.paths import project_dir
+from irqlab.project import project_dir
 
 FILE = project_dir() / "docs/results/debug.csv"
 FIELDS = ("case", "build", "driver", "schemes", "scripts", "result", "seconds", "load", "commit")

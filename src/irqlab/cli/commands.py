@@ -65,8 +65,9 @@ _OTHERS = (
     Entry("calibrate", PAPERS, "Fit hardware costs to throughputs measured on a board, for --hardware.", "calibrate:command"),
     Entry("doctor", SET_UP, "Check the set-up; say what is wrong and how to mend it.", "doctor:command"),
     Entry("list", SET_UP, "List drivers, NICs, schemes, hardware or kernels.", "listing:command"),
-    Entry("kernel", SET_UP, "Build kernels from source.", "kernels:app"),
-    Entry("cache", SET_UP, "Show or clear the cache of trial results.", "cache:command"),
+    Entry("kernel", SET_UP, "Build kernels from source, and your own modules.", "kernels:app"),
+    Entry("cache", SET_UP, "Show or clear the cache: trial results, and what was fetched and built.", "cache:command"),
+    Entry("docs", SET_UP, "Show the documents.", "docs:command"),
 )  # fmt: skip
 _OLD = (
     Entry("export", COMPARE, "JUnit, Markdown or CSV from result files: irqlab report --format.", "report:export", True),

@@ -25,6 +25,7 @@ from irqlab.methods.method import COSTS, DUT, ENSEMBLE, RUN, SCHEMES
 from irqlab.panels import RARE
 from irqlab.perturb import catalogue as perturbations
 from irqlab.setup.kernel_trees import DEBUG, debug_names
+from irqlab.setup.qemu import DEFAULT, RELEASES
 
 __all__ = [
     "COSTS",
@@ -78,6 +79,13 @@ SHARED: dict[str, Shared] = {
         "--nic",
         str | None,
         "NIC model; irqlab-MODEL+ERRATUM: with a defect of the chip; default: the first one that the driver supports.",
+    ),
+    "qemu": _option(
+        "--qemu",
+        str | None,
+        f"QEMU: {', '.join(RELEASES)} (Debian's, fetched), or a program; default: {DEFAULT}, for igb 10.0.",
+        None,
+        RARE,
     ),
     "bus": _option(
         "--bus",
@@ -261,7 +269,7 @@ def option_names() -> frozenset[str]:
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
 
-_WITH = {"kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional": "kernel"}
+_WITH = {"qemu": "kernel", "kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional": "kernel"}
 """An option, and another: every command that has the other has this one as well."""
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.", rich_help_panel=_RESULTS)]
@@ -350,6 +358,7 @@ class Request:
         testbed = TestbedConfig(
             driver="",
             nic=value["nic"],
+            qemu=value["qemu"],
             bus=value["bus"],
             kernel=value["kernel"],
             kconfig=tuple(value["kconfig"] or ()),

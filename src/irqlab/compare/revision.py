@@ -11,9 +11,9 @@ from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.files import Scratch
+from irqlab.project import project_dir
 from irqlab.setup import drivers
 from irqlab.setup.bootable import Kernel
-from irqlab.setup.paths import project_dir
 
 
 def module(name: str, target: Kernel) -> Path:

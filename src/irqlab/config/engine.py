@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from irqlab.errors import IrqlabError
+from irqlab.project import project_dir
 
-SOURCES = Path(__file__).resolve().parents[3] / "drivers" / "irqmod"
-"""The engine's sources in the checkout that this package was installed from (``pip install -e``)."""
+SOURCES = project_dir() / "drivers" / "irqmod"
+"""The engine's sources."""
 INSTRUMENTS = "instruments"
 """Its folder with schemes that only the lab's builds have."""
 MASK, TRANSFERS = "IRQMOD_CAP_MASK", "IRQMOD_CAP_TRANSFERS"
@@ -70,10 +70,7 @@ def all_schemes(direction: str) -> tuple[Scheme, ...]:
     """The schemes of a direction (rx, tx), by name. Raises IrqlabError if the sources are not there."""
     files = [path for folder in (SOURCES, SOURCES / INSTRUMENTS) for path in folder.glob(f"{direction}_*.c")]
     if not files:
-        raise IrqlabError(
-            f"the drivers' sources are missing: {SOURCES} has no {direction}_*.c; irqlab runs from a checkout of its repository, "
-            "installed by `make setup` (pip install -e)"
-        )
+        raise IrqlabError(f"the drivers' sources are missing: {SOURCES} has no {direction}_*.c (make wheel, make setup)")
     return tuple(declared(path.read_text(), direction) for path in sorted(files, key=lambda path: path.name))
 
 

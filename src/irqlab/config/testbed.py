@@ -50,6 +50,8 @@ class TestbedConfig:
 
     driver: str
     nic: str | None = None
+    qemu: str | None = None
+    """A release of QEMU that the lab fetches, or a program; None: the default."""
     kernel: str | None = None
     bus: str | None = None
     """The bus of the tester's own PCI cards: its clock in MHz and its width in bits, as in 33:32."""

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,10 +19,12 @@ from irqlab.debug.server import Client, Server
 from irqlab.debug.symbols import Files
 from irqlab.errors import IrqlabError
 from irqlab.files import Scratch
+from irqlab.setup import debs
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
 
-GDB = "gdb"
+GDB = ("gdb", ("gdb",), "bookworm", "fetching GDB (40 MB)")
+"""Its tree (irqlab.setup.debs)."""
 COMMANDS = Path(__file__).with_name("commands.gdb")
 ALWAYS = (
     "set pagination off",
@@ -55,8 +57,6 @@ class Batch:
 
 def run(testbed: Testbed, trial: Trial[Any], at_ns: int, known: Files, batch: Batch) -> None:
     """Runs GDB at an instant, in ns from the start of the trial's window, until it ends. Raises IrqlabError."""
-    if shutil.which(GDB) is None:
-        raise IrqlabError("gdb is not installed: sudo apt install gdb")
     debuggee = Debuggee(testbed, trial)
     with Scratch() as directory:
         path = directory / "gdb.sock"
@@ -89,12 +89,15 @@ def _session(debuggee: Debuggee, at_ns: int, known: Files, batch: Batch, path: P
 @contextlib.contextmanager
 def _gdb(known: Files, batch: Batch, path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """GDB, from the terminal or in batch mode. It has ended afterwards."""
-    command = [GDB, "-q", "-nx", *(["-batch"] if batch.wanted else [])]
+    tree = debs.tree(*GDB)
+    environment = {**os.environ, "PYTHONHOME": f"{tree.directory}/usr"}
+    command = [*tree.outside("usr/bin/gdb"), "--data-directory", f"{tree.directory}/usr/share/gdb", "-q", "-nx"]
+    command += ["-batch"] if batch.wanted else []
     for line in (*ALWAYS, *known.commands):
         command += ["-iex", f"python gdb.execute({line!r}, to_string=True)"]  # without what it says about each file
     command += ["-ex", f"source {COMMANDS}", "-ex", f"target remote {path}", *batch.arguments]
     if batch.wanted:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, env=environment)
         try:
             yield process
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -105,7 +108,7 @@ def _gdb(known: Files, batch: Batch, path: Path) -> Iterator[subprocess.Popen[by
         return
     # Ctrl-C in the terminal is GDB's: it interrupts the DUT.
     before = signal.signal(signal.SIGINT, lambda *_: None)
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, env=environment)
     try:
         yield process
         process.wait()

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.live.ports import LiveError
+from irqlab.project import project_dir
 from irqlab.qemu.rpc import TesterError
-from irqlab.setup.paths import BOARD_TARGETS, board_binary, built, project_dir
+from irqlab.setup.paths import BOARD_TARGETS, board_binary, built
 
 _CONNECT_S = 15
 _HURRY_S = 5.0

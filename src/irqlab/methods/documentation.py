@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 from irqlab.methods import catalogue
 from irqlab.methods.fields import texts_of
 from irqlab.methods.method import Method, NoSummary
+from irqlab.project import project_dir
 
-FILE = Path(__file__).parents[3] / "docs/use/results.md"
+FILE = project_dir() / "docs/use/results.md"
 BEGIN = "<!-- Made from the methods' declarations: python -m irqlab.methods.documentation -->"
 END = "<!-- End of what is made. -->"
 WIDTH = 100

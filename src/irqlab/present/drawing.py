@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 from irqlab.present import tape
 from irqlab.present.series import Bar, Line, Style, spread
 from irqlab.present.svg import AXIS, GREY, GRID, INK, PAPER, finish
+from irqlab.setup.paths import keep_matplotlib_here
 from irqlab.units import duration, grouped
 
 WIDTH, HEIGHT = 400.0, 300.0
@@ -45,6 +46,7 @@ Figure = Any
 @cache
 def mpl() -> SimpleNamespace:
     """The parts of matplotlib that are used. Imported by the first plot, since that takes a second."""
+    keep_matplotlib_here()
     import matplotlib
     from matplotlib import figure, ticker
 

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irqlab.errors import IrqlabError
+from irqlab.setup import buildroot
 
+BINUTILS = "bookworm"
+"""The release whose binutils are used."""
 MOST_BYTES = 15
 """Of an instruction (Intel SDM, volume 2, 2.3.11)."""
 
@@ -77,12 +80,12 @@ class Listing:
 def of_module(code: bytes, sections: Mapping[str, int], debug: Path | None) -> list[Instruction]:
     """Disassembles a module's file; `sections`: where they are in the DUT; `debug`: its debugging information.
 
-    Raises IrqlabError if binutils are missing.
+    Raises IrqlabError.
     """
     with tempfile.NamedTemporaryFile(suffix=".ko") as file:
         file.write(code)
         file.flush()
-        text = _run(["objdump", "-d", "--no-show-raw-insn", "-w", file.name])
+        text = _run("objdump", ["-d", "--no-show-raw-insn", "-w", file.name])
     found: list[tuple[str, int, str, str]] = []
     section = function = ""
     for line in text.splitlines():
@@ -106,7 +109,7 @@ def _lines(debug: Path, places: Sequence[tuple[str, int]]) -> list[str]:
     found: dict[tuple[str, int], str] = {}
     for section in dict.fromkeys(name for name, _ in places):
         offsets = [offset for name, offset in places if name == section]
-        said = _run(["addr2line", "-a", "-i", "-e", str(debug), "-j", section], "\n".join(map(hex, offsets)))
+        said = _run("addr2line", ["-a", "-i", "-e", str(debug), "-j", section], "\n".join(map(hex, offsets)))
         for offset, places_ in zip(offsets, re.split(r"^0x[0-9a-f]+\n", said, flags=re.MULTILINE)[1:], strict=False):
             found[section, offset] = _source(places_.splitlines())
     return [found.get(place, "") for place in places]
@@ -119,11 +122,10 @@ def _source(inlined: Sequence[str]) -> str:
     return _TREE.sub("", (own or known or [""])[0])
 
 
-def _run(command: list[str], text: str | None = None) -> str:
-    try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise IrqlabError(f"{command[0]} is not installed: sudo apt install binutils") from None
+def _run(program: str, arguments: list[str], text: str | None = None) -> str:
+    """The output of one of binutils."""
+    words = buildroot.get(BINUTILS).outside(f"usr/bin/{program}")
+    done = subprocess.run([*words, *arguments], input=text, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise IrqlabError(f"{command[0]} fails: {done.stderr.strip()}")
+        raise IrqlabError(f"{program} fails: {done.stderr.strip()}")
     return done.stdout

@@ -341,7 +341,7 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
     # Snapshots do not depend on it: they are taken without.
     plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
-        str(config.qemu.path),
+        *config.qemu.command,
         *config.arguments(),
         *("-plugin", f"{str(tester).replace(',', ',,')},{plugin}"),
         *("-chardev", f"socket,id=monitor,fd={monitor_there.fileno()}"),

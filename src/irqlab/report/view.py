@@ -132,8 +132,6 @@ def origin(document: Json) -> Origin:
         ("Host", " ".join(str(host[k]) for k in ("system", "release", "machine") if host.get(k))),
         ("Python", str(host.get("python", units.NONE))),
     ]
-    if on.get("compiler"):
-        facts.append(("Compiler", str(on["compiler"])))
     return Origin(shlex.join(document["command"]), bool(document["complete"]), facts + _trials(document))
 
 

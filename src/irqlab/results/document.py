@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
-import subprocess
 from dataclasses import dataclass, field, fields
 from functools import cached_property, reduce
 from importlib.metadata import version
@@ -122,13 +120,8 @@ def _summed_up(row: Any) -> None:
 
 def host() -> dict[str, Any]:
     """Describes the host without identifying it."""
-    gcc = shutil.which("gcc")
-    compiler = None
-    if gcc:
-        compiler = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
     return {
         "irqlab": version("irqlab"),
-        "compiler": compiler,
         "host": {
             "system": platform.system(),
             "release": platform.release(),

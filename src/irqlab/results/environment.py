@@ -146,10 +146,10 @@ class Host(Struct, frozen=True):
     python: str
 
 
-class Environment(Struct, frozen=True, forbid_unknown_fields=True):
+class Environment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """The DUTs and the host."""
 
     irqlab: str
-    compiler: str | None
+    compiler: Annotated[str | None, Meta(description="The host's; only in older files.")] = None
     host: Host
     duts: Annotated[list[Dut], Meta(description="One per driver, in the order of the command.")]

@@ -1,33 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """irqlab's own apt: the archives of Debian 12 and 13, with their security updates and backports; of older releases, the main one.
 
-It has its own package lists, in the cache, and takes nothing from the host's configuration but the download settings. So a
-host with Debian 12 can use the kernels of Debian 13, and every host gets the same packages.
+It runs in the first tree (roots.py), has its own package lists, in the cache, and takes nothing from the host's configuration but
+a proxy. So every host gets the same packages.
 
 The DUT's tools and the compilers come from a release's main archive, without updates: it changes only with point releases, and
 the DUT has no network but the tester's.
 """
 
-import os
 import re
 import subprocess
-import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from irqlab.files import write_atomically
-from irqlab.setup import SetupError
+from irqlab.setup import SetupError, mirror, roots
 from irqlab.setup.paths import cache_dir, locked
+from irqlab.setup.say import say
 
 RELEASES = {"bookworm": (6, 1), "trixie": (6, 12)}
 """Known Debian releases and their kernel series, oldest first."""
 NUMBERS = {"12": "bookworm", "13": "trixie"}
 OLDER = ("bullseye",)
 """Releases of which only sources are used."""
-MIRROR = "http://deb.debian.org"
-"""The mirror with ``/debian`` and ``/debian-security``; ``$IRQLAB_MIRROR`` overrides it."""
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+"""In the first tree."""
 LISTS_AGE_S = 24 * 3600.0
 """Package lists older than this are updated before something is downloaded."""
 
@@ -38,10 +37,22 @@ class Archive:
 
     config: Path
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment to run apt with."""
-        return os.environ | {"LC_ALL": "C", "APT_CONFIG": str(self.config)}
+    def run(
+        self,
+        *command: str,
+        writable: Mapping[str, Path] | None = None,
+        readable: Mapping[str, Path] | None = None,
+        chdir: str = "/",
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command of apt's, in the first tree."""
+        return roots.base().run(
+            *command,
+            writable={str(cache_dir()): cache_dir(), **(writable or {})},
+            readable=readable,
+            chdir=chdir,
+            environment={"APT_CONFIG": str(self.config)},
+            network=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,10 @@ class _Lists:
     @property
     def sources(self) -> str:
         """sources.list."""
-        return "".join(f"deb [signed-by={KEYRING}] {_mirror()}/{suite} main\n" for suite in self.suites)
+        return "".join(
+            f"deb [signed-by={KEYRING}] {mirror.of(archive)} {suite} main\n"
+            for archive, suite in (name.split() for name in self.suites)
+        )
 
 
 def tools_release(kernel_release: str) -> str:
@@ -117,32 +131,18 @@ def _update(lists: _Lists) -> None:
     _write(home / "sources.list", lists.sources)
     archive = Archive(home / "all.conf")
     _write(archive.config, _configuration(home, None))
-    print("  updating the lists of Debian's packages (15 MB)", file=sys.stderr, flush=True)
-    done = _apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update", environment=archive.environment)
+    say("updating the lists of Debian's packages (15 MB)")
+    done = archive.run("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update")
     if done.returncode:
-        raise SetupError(
-            f"cannot fetch Debian's package lists from {_mirror()} (set IRQLAB_MIRROR to use another mirror; "
-            f"{KEYRING} comes with debian-archive-keyring)\n{done.stderr.strip()}"
-        )
+        raise SetupError(f"cannot fetch Debian's package lists from {mirror.of('debian')}. {mirror.HINT}\n{done.stderr.strip()}")
     _write(home / "updated", lists.sources)
 
 
-def _mirror() -> str:
-    return os.environ.get("IRQLAB_MIRROR", MIRROR).rstrip("/")
-
-
 def _configuration(home: Path, preferred: str | None) -> str:
-    """apt.conf with the host's download settings, such as a proxy, but none of its other settings or hooks."""
-    host = _apt("apt-config", "dump", "--no-empty", "Acquire", environment=os.environ | {"LC_ALL": "C"}).stdout
-    return f"""{host}
-#clear Acquire::Languages;
-#clear Acquire::IndexTargets;
-Acquire::Languages "none";
-Acquire::IndexTargets::deb::Packages {{
-  MetaKey "$(COMPONENT)/binary-$(ARCHITECTURE)/Packages";
-  ShortDescription "Packages";
-  Description "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Packages";
-}};
+    """apt.conf."""
+    return f"""Acquire::Languages "none";
+Acquire::Retries "3";
+{'Acquire::Check-Valid-Until "false";' if mirror.may_be_old() else ""}
 Dir::Etc::Main "/dev/null";
 Dir::Etc::Parts "/dev/null";
 Dir::Etc::SourceList "{home}/sources.list";
@@ -164,10 +164,3 @@ def _write(path: Path, text: str) -> None:
     """Writes a file unless it has that content: apt's cache is made anew when its configuration is newer."""
     if not path.is_file() or path.read_text() != text or path.name == "updated":
         write_atomically(path, text.encode())
-
-
-def _apt(*command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise SetupError(f"{command[0]} not found: the DUT's kernel and tools come from Debian packages") from None

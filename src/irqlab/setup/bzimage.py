@@ -6,13 +6,12 @@ contains the offset from the beginning of the protected-mode code to the payload
 """
 
 import lzma
-import shutil
 import struct
 import subprocess
 import zlib
 from collections.abc import Callable
 
-from irqlab.setup import SetupError
+from irqlab.setup import SetupError, roots
 
 # Offsets into the setup header.
 _SETUP_SECTS, _BOOT_FLAG, _HEADER, _VERSION, _PAYLOAD_OFFSET, _PAYLOAD_LENGTH = 0x1F1, 0x1FE, 0x202, 0x206, 0x248, 0x24C
@@ -49,9 +48,8 @@ def unzstd(packed: bytes) -> bytes:
 
 
 def _with_command(command: str, packed: bytes) -> bytes:
-    if not shutil.which(command):
-        raise SetupError(f"compressed with {command}, which is not installed (sudo apt-get install {command})")
-    done = subprocess.run([command, "-dcq"], input=packed, capture_output=True, check=False)
+    words = roots.base().command(command, "-dcq")
+    done = subprocess.run(words, input=packed, capture_output=True, check=False)
     if done.returncode:
         raise SetupError(f"cannot be unpacked: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout

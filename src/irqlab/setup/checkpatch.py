@@ -5,14 +5,13 @@ Debian has checkpatch.pl in linux-source only. Its three files are kept in the c
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from irqlab.setup import SetupError, archive, debs, drivers, linted
+from irqlab.setup import SetupError, archive, debs, developing, drivers, linted
 from irqlab.setup.paths import appearing, cache_dir, locked
 from irqlab.setup.say import say
 
@@ -32,11 +31,10 @@ IGNORED = {
 
 def check(paths: Sequence[Path], ignored: Iterable[str] = IGNORED) -> list[str]:
     """The complaints about these files, ``PATH:LINE: KIND:TYPE: TEXT``. Raises SetupError."""
-    program = _program()
+    program, tree = _program(), developing.tree()
     options = ["--strict", "--no-tree", "--terse", "--show-types", "--no-summary"]
     if names := ",".join(ignored):
         options.append(f"--ignore={names}")
-    command = ["perl", str(program), *options]
     parts: list[str | bytes] = ["checkpatch", *options]
     parts += [path.read_bytes() for path in map(program.with_name, FILES) if path.is_file()]
 
@@ -44,9 +42,9 @@ def check(paths: Sequence[Path], ignored: Iterable[str] = IGNORED) -> list[str]:
         return linted.complaints([*parts, str(path.absolute()), path.read_bytes()], lambda: checked(path))
 
     def checked(path: Path) -> list[str]:
-        with tempfile.TemporaryDirectory() as cwd:  # it writes a file there
-            file = str(path.absolute())
-            done = subprocess.run([*command, "-f", file], capture_output=True, text=True, check=False, cwd=cwd)
+        here = {str(one): one for one in (program.parent, path.absolute().parent)}
+        command = ("perl", str(program), *options, "-f", str(path.absolute()))
+        done = tree.run(*command, readable=here, chdir="/tmp")  # it writes a file there
         if done.returncode not in (0, 1) or (done.returncode and not done.stdout):  # stderr: it has warnings of its own
             raise SetupError(f"checkpatch.pl fails: {done.stderr.strip()}")
         return done.stdout.splitlines()
@@ -77,14 +75,12 @@ def _program() -> Path:
 def _extract(deb: Path, into: Path) -> None:
     """Takes the files from the package. The archive in it is read once, and not written."""
     source = f"linux-source-{SERIES}"
-    names = " ".join(f"{source}/scripts/{name}" for name in FILES)
-    pipe = (
-        f"dpkg-deb --fsys-tarfile '{deb}' | tar -x -O ./usr/src/{source}.tar.xz | xz -d -c -T0 |"
-        f" tar -x -C '{into}' --strip-components=2 {names}"
+    names = [f"{source}/scripts/{name}" for name in FILES]
+    script = (
+        f'dpkg-deb --fsys-tarfile "$1" | tar -x -O ./usr/src/{source}.tar.xz | xz -d -c -T0 |'
+        ' tar -x -C "$2" --strip-components=2 "${@:3}"'
     )
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", pipe], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SetupError(f"{deb.name}: {done.stderr.strip()}")
+    debs.in_base(script, deb, into, *names, failed=f"cannot unpack {deb.name}")
 
 
 def main() -> int:

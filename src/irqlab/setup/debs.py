@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Downloads Debian packages and unpacks them into the cache, without installing them.
 
-``apt-get download`` checks the archive's signatures and needs no privileges; ``dpkg -x`` runs no maintainer scripts.
+``apt-get download`` checks the archive's signatures and needs no privileges; unpacking runs no maintainer scripts. They
+run in the first tree (roots.py).
 """
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from irqlab.setup import SetupError
-from irqlab.setup.archive import Archive
+from irqlab.setup import SetupError, roots
+from irqlab.setup.archive import Archive, of_release
 from irqlab.setup.paths import appearing, locked, sweep
+from irqlab.setup.roots import Root
 
 
 def depends(packages: Iterable[str], archive: Archive) -> set[str]:
@@ -72,12 +73,21 @@ def download(package: str, archive: Archive, home: Path) -> Path:
         return deb.rename(home / deb.name)
 
 
-def download_closure(packages: Sequence[str], archive: Archive, into: Path) -> list[Path]:
-    """Downloads packages and everything they depend on, as for an empty system; returns the .deb files."""
-    (into / "partial").mkdir(parents=True)
-    command = ("apt-get", "-qq", "-y", "--download-only", "-o", f"Dir::Cache::Archives={into}", "install", *packages)
-    _run(*command, failed=f"cannot download {_list(packages)} from Debian", archive=archive)
-    return sorted(into.glob("*.deb"))
+def tree(name: str, packages: Sequence[str], release: str, doing: str) -> Root:
+    """The tree (roots.py) of packages of a release and of what they depend on; made unless in the cache. Raises SetupError."""
+
+    def make(into: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=into.parent, prefix=".new-") as scratch:
+            archives = Path(scratch) / "archives"
+            (archives / "partial").mkdir(parents=True)
+            command = ("apt-get", "-qq", "-y", "--download-only", "-o", f"Dir::Cache::Archives={archives}", "install", *packages)
+            with locked("apt-install"):  # which takes a lock of its own, and does not wait for it
+                _run(*command, failed=f"cannot download {_list(packages)} from Debian", archive=of_release(release))
+            for deb in sorted(archives.glob("*.deb")):
+                extract(deb, into)
+
+    roots.base()  # made by itself
+    return roots.made(name, (release, *packages), doing, make)
 
 
 def unpack_file(deb: Path, home: Path) -> Path:
@@ -92,7 +102,20 @@ def unpack_file(deb: Path, home: Path) -> Path:
 
 def extract(deb: Path, into: Path) -> None:
     """Unpacks one .deb into a directory. Raises SetupError."""
-    _run("dpkg", "-x", str(deb), str(into), failed=f"cannot unpack {deb.name} (is the disk full?)")
+    script = 'dpkg-deb --fsys-tarfile "$1" | tar -x --no-same-owner -C "$2"'
+    in_base(script, deb, into, failed=f"cannot unpack {deb.name} (is the disk full?)")
+
+
+def in_base(script: str, read: Path, into: Path, *words: str, failed: str) -> None:
+    """Runs a script of bash in the first tree, with a file that it reads as ``$1``, a directory that it writes to as ``$2``.
+
+    Raises SetupError, also if one of several commands of a pipe fails.
+    """
+    command = ("bash", "-o", "pipefail", "-euc", script, "bash", str(read.absolute()), str(into.absolute()), *words)
+    directory = read.absolute().parent
+    done = roots.base().run(*command, readable={str(directory): directory}, writable={str(into.absolute()): into.absolute()})
+    if done.returncode:
+        raise SetupError("\n".join(part for part in (failed, done.stdout.strip(), done.stderr.strip()) if part))
 
 
 def version(directory: Path) -> str:
@@ -107,7 +130,15 @@ def _downloads(home: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _download(packages: Sequence[str], archive: Archive, into: Path) -> list[Path]:
-    _run("apt-get", "-qq", "download", *packages, cwd=into, failed=f"cannot download {_list(packages)}", archive=archive)
+    _run(
+        "apt-get",
+        "-qq",
+        "download",
+        *packages,
+        into=into.absolute(),
+        failed=f"cannot download {_list(packages)}",
+        archive=archive,
+    )
     return sorted(into.glob("*.deb"))
 
 
@@ -115,12 +146,8 @@ def _list(packages: Iterable[str]) -> str:
     return ", ".join(packages)
 
 
-def _run(*command: str, failed: str, cwd: Path | None = None, archive: Archive | None = None) -> str:
-    environment = archive.environment if archive else None
-    try:
-        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise SetupError(f"{command[0]} not found: the DUT's kernel and tools come from Debian packages") from None
+def _run(*command: str, failed: str, archive: Archive, into: Path | None = None) -> str:
+    done = archive.run(*command, writable={str(into): into} if into else None, chdir=str(into or "/"))
     if done.returncode:
         raise SetupError(f"{failed}\n{done.stderr.strip()}")
     return done.stdout

@@ -7,7 +7,6 @@ A kernel that was built from source has its vmlinux where it was built.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from irqlab.setup import SetupError, archive, debs
@@ -67,10 +66,8 @@ def _package(kernel: Kernel, fetch: bool) -> Path | None:
 
 
 def _extract(deb: Path, into: Path) -> None:
-    unpack = ["dpkg-deb", "--fsys-tarfile", str(deb)]
-    with subprocess.Popen(unpack, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
-        command = ["tar", "-x", "-C", str(into), "--wildcards", "--no-same-owner", *KEPT]
-        # tar fails if a pattern fits nothing, as the last ones may.
-        subprocess.run(command, stdin=unpacking.stdout, stderr=subprocess.DEVNULL, check=False)
+    # tar fails if a pattern fits nothing, as the last ones may.
+    script = 'dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --wildcards --no-same-owner "${@:3}" || true'
+    debs.in_base(script, deb, into, *KEPT, failed=f"cannot unpack {deb.name}")
     if not any(path.is_file() for path in into.rglob("vmlinux*")):
         raise SetupError(f"cannot unpack {deb.name} (is the disk full?)")

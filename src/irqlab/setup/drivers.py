@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irqlab.files import Scratch
+from irqlab.project import project_dir
 from irqlab.setup import SetupError, buildroot, headers, kernel, linted
 from irqlab.setup.bootable import Kernel
-from irqlab.setup.paths import appearing, cache_dir, locked, project_dir, sweep
+from irqlab.setup.paths import appearing, cache_dir, locked, sweep
 
 BUILD = "/build"
 """Where the sources are, in the build root."""

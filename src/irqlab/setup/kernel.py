@@ -27,7 +27,7 @@ def resolve(spec: str | None = None, options: Options = PLAIN) -> Kernel:
 
     `options` (``--debug``, ``--kconfig``) need a kernel that is built: for a series, such as ``6.12``, that is Debian's source.
 
-    - ``None``: the one that `choose` set, else the newest of `DEFAULT`;
+    - ``None``: the one that `choose` set, else the newest of `DEFAULT`, which is chosen thereby;
     - ``7.3``, ``6.12.95``, ``7.3-rt``: the newest Debian kernel whose release begins so;
     - ``6.1.0-56-amd64``, ``linux-image-6.1.0-56-amd64``: that one;
     - ``./linux-image.deb``: a package as ``make bindeb-pkg`` writes it;
@@ -35,6 +35,8 @@ def resolve(spec: str | None = None, options: Options = PLAIN) -> Kernel:
     """
     if options != PLAIN and re.fullmatch(r"\d+\.\d+", spec or DEFAULT):
         spec = f"source:{spec or DEFAULT}"
+    if spec is None and not _choice().is_file():
+        return choose(DEFAULT)
     spec = spec or _chosen()
     if kernel_trees.is_spec(spec):
         return kernel_trees.resolve(spec, options)

@@ -94,14 +94,7 @@ def debian(series: str) -> Source:
             say(f"unpacking the source of Linux {series}")
             with appearing(final) as scratch:
                 tar = there / f"usr/src/linux-source-{series}.tar.xz"
-                done = subprocess.run(
-                    ["tar", "-x", "-f", str(tar), "-C", str(scratch), "--strip-components=1"],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                if done.returncode:
-                    raise SetupError(f"{tar}: {done.stderr.strip()}")
+                debs.in_base('tar -x -f "$1" -C "$2" --strip-components=1', tar, scratch, failed=f"cannot unpack {tar}")
             shutil.rmtree(there / "usr")
     return Source(final, final.name)
 

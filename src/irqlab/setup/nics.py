@@ -47,6 +47,8 @@ class Nic:
     """Those that it has."""
     rewinds: bool = False
     """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
+    qemu: str | None = None
+    """The release of QEMU that it needs; None: any."""
     keeps_frames: bool = False
     """QEMU keeps a frame that comes while the receiver is stopped, and delivers it when it starts: the model returns 0."""
     note: str = ""
@@ -181,7 +183,7 @@ TABLE: tuple[Nic, ...] = (
     Nic(
         "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
         slots=(4, 6),  # its virtual functions lie 16 to 18 slots above it, and must not meet the other one's
-        rewinds=True, note="82576; QEMU 8.0 and later.",
+        rewinds=True, qemu="10.0", note="82576; QEMU 8.0 and later.",
     ),
     Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), rewinds=True, keeps_frames=True, note="DEC 21143."),
     Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), rewinds=True, note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
@@ -209,6 +211,12 @@ def supported(qemu: Qemu) -> list[Nic]:
     return [nic for nic in TABLE if nic.device_type in qemu.devices()]
 
 
+def needed_qemu(module: Module, requested: str | None) -> str | None:
+    """The release of QEMU that the NIC for a driver needs; None: any, or there is no such NIC."""
+    fits = [nic for nic in TABLE if nic.model == requested or (requested is None and nic.claimed_by(module))]
+    return fits[0].qemu if fits else None
+
+
 def choose(module: Module, requested: str | None, qemu: Qemu, bus: str | None = None) -> Nic:
     """The NIC for a driver: the requested one, else the first in the table that the driver matches. `bus`: as `Nic.pci_bus`."""
     chosen = _requested(module, requested, qemu) if requested is not None else _first(module, qemu)
@@ -233,7 +241,7 @@ def _first(module: Module, qemu: Qemu) -> Nic:
     for nic in taken:
         if nic.device_type in qemu.devices():
             return nic.on(qemu)
-    raise SetupError(f"{module.name} supports {taken[0].model}, which {qemu.version_text} lacks. {taken[0].note}".rstrip())
+    raise SetupError(f"{module.name} supports {taken[0].model}, which {qemu.version_text} lacks: --qemu {taken[0].qemu}")
 
 
 def _requested(module: Module, requested: str, qemu: Qemu) -> Nic:

@@ -7,7 +7,6 @@ it calls functions that have another name or other arguments since.
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,8 +106,6 @@ def _unpack(package: Path, files: Sequence[str], into: Path) -> None:
     (tar,) = tars
     top = tar.name.removesuffix(".tar.xz")
     names = [f"{top}/{name}" for name in files]
-    command = ["tar", "-x", "-f", str(tar), "-C", str(into), "--strip-components=1", *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SetupError(f"{tar}: {done.stderr.strip()}")
+    script = 'tar -x -f "$1" -C "$2" --strip-components=1 "${@:3}"'
+    debs.in_base(script, tar, into, *names, failed=f"cannot unpack {tar}")
     shutil.rmtree(into / "package")

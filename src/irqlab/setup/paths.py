@@ -9,9 +9,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from irqlab.project import is_wheel, project_dir
 from irqlab.setup import SetupError
 
 GUEST_TARGET = "x86_64-unknown-linux-gnu"
+CONTENTS = [
+    "apt",
+    "apt-bullseye",
+    "cargo",
+    "ccache",
+    "checkpatch",
+    "cluster",
+    "debs",
+    "debs-dbg",
+    "drivers",
+    "headers",
+    "images",
+    "kernel",
+    "kernels",
+    "linted",
+    "locks",
+    "matplotlib",
+    "roots",
+    "snapshots",
+    "sources",
+    "tools",
+    "trials",
+]
+"""What the cache may contain."""
 
 
 def cache_dir() -> Path:
@@ -23,11 +48,6 @@ def cache_dir() -> Path:
         return Path(own).absolute()
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "irqlab"
-
-
-def project_dir() -> Path:
-    """The checkout this package was installed from (``pip install -e``)."""
-    return Path(__file__).resolve().parents[3]
 
 
 def tester_so() -> Path:
@@ -58,10 +78,16 @@ def live_binary() -> Path:
     return project_dir() / "target" / GUEST_TARGET / "release/irqlab-live"
 
 
+def keep_matplotlib_here() -> None:
+    """Has matplotlib, which is imported later, keep its files in the cache, and not in ``~/.config``."""
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
+
+
 def built(path: Path) -> Path:
     """Returns ``path`` if it exists; raises SetupError if not."""
     if not path.is_file():
-        raise SetupError(f"{path} has not been built: run `make setup` in {project_dir()}")
+        mend = "install the wheel again" if is_wheel() else f"run `make setup` in {project_dir()}"
+        raise SetupError(f"{path} has not been built: {mend}")
     return path
 
 

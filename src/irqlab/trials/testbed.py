@@ -60,10 +60,10 @@ class Testbed:
     @classmethod
     def resolve(cls, config: TestbedConfig) -> Testbed:
         """Finds kernel, module, NIC model and QEMU. Raises IrqlabError that says what is wrong and what is allowed."""
-        found_qemu = qemu.find()
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
         modules.check_parameters(loaded[-1], config.dut.module_parameters)
+        found_qemu = qemu.find(config.qemu or nics.needed_qemu(loaded[-1], config.nic))
         nic = nics.choose(loaded[-1], config.nic, found_qemu, config.bus)
         schemes.check(config.dut.schemes, loaded, bool(nic.usb_speed))
         needed = modules.load_all(dut_kernel, (*nic.needs, *config.modules))

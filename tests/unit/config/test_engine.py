@@ -70,7 +70,7 @@ def test_a_package_without_the_drivers_sources_says_what_is_missing(tmp_path: Pa
     assert done.returncode == 1
     missing = tmp_path / "lib/drivers/irqmod"
     assert done.stderr.splitlines()[-1].startswith(
-        f"irqlab.errors.IrqlabError: the drivers' sources are missing: {missing} has no rx_*.c;"
+        f"irqlab.errors.IrqlabError: the drivers' sources are missing: {missing} has no rx_*.c (make wheel"
     )
 
 

@@ -23,5 +23,5 @@ def test_a_patch_is_applied_to_a_copy_once(tmp_path: Path) -> None:
         if file.is_file() and file.read_bytes() != (tmp_path / "drivers/i8255x" / file.name).read_bytes()
     ]
     assert changed
-    with pytest.raises(IrqlabError, match=rf"^{REFILL_PATCH} does not apply to a copy:\n.*"):
+    with pytest.raises(IrqlabError, match=rf"^{REFILL_PATCH} does not apply to a copy\n.*"):
         patches.apply(REFILL_PATCH, tmp_path, " to a copy")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.setup import SetupError, archive, debs, kernel_packages
+from irqlab.setup import SetupError, archive, debs, kernel_packages, mirror, roots
+from tests.unit.setup.on_the_host import OnTheHost
 
 
 def program(path: Path, text: str) -> None:
@@ -20,7 +21,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("IRQLAB_MIRROR", raising=False)
     said = tmp_path / "log"
-    program(tmp_path / "bin/apt-config", "echo 'Acquire::http::Proxy \"http://proxy:3128\";'")
+    monkeypatch.setattr(roots, "base", lambda: OnTheHost(tmp_path))
     program(tmp_path / "bin/apt-get", f'echo "$APT_CONFIG $*" >> {said}')
     program(tmp_path / "bin/apt-cache", f'echo "$APT_CONFIG $*" >> {said}; echo "  Depends: libmnl0"')
     return said
@@ -54,7 +55,7 @@ def test_a_release_has_an_apt_of_its_own(tmp_path: Path, log: Path) -> None:
     assert updated.endswith(" update")
     assert asked == f"{made.config} depends iproute2"
     config = made.config.read_text()
-    assert 'Acquire::http::Proxy "http://proxy:3128";' in config
+    assert "Check-Valid-Until" not in config
     assert f'Dir::State::Lists "{tmp_path}/cache/apt/lists";' in config
     assert 'APT::Default-Release "bookworm";' in config
     assert "Default-Release" not in archive.everything().config.read_text()
@@ -81,6 +82,7 @@ def test_lists_are_updated_once_a_day_and_for_another_mirror(tmp_path: Path, log
     archive.everything()
     assert updates() == 2
     assert "http://mirror.example/debian trixie main\n" in (tmp_path / "cache/apt/sources.list").read_text()
+    assert 'Acquire::Check-Valid-Until "false";' in (tmp_path / "cache/apt/all.conf").read_text()
     yesterday = (tmp_path / "cache/apt/updated").stat().st_mtime - archive.LISTS_AGE_S - 1
     os.utime(tmp_path / "cache/apt/updated", (yesterday, yesterday))
     archive.everything(update=False)
@@ -151,3 +153,10 @@ def test_an_older_release_has_lists_of_its_own(tmp_path: Path, log: Path) -> Non
     (line,) = (tmp_path / "cache/apt-bullseye/sources.list").read_text().splitlines()
     assert line.endswith("] http://deb.debian.org/debian bullseye main")
     assert not (tmp_path / "cache/apt/sources.list").exists()
+
+
+def test_a_mirror_may_be_the_state_of_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_MIRROR", "http://snapshot.debian.org/archive/{archive}/20261101T000000Z/")
+    assert mirror.of("debian-security") == "http://snapshot.debian.org/archive/debian-security/20261101T000000Z"
+    monkeypatch.delenv("IRQLAB_MIRROR")
+    assert mirror.of("debian") == "http://deb.debian.org/debian"

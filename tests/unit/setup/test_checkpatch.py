@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.setup import checkpatch
+from irqlab.setup import checkpatch, developing
 from irqlab.setup.paths import cache_dir
+from tests.unit.setup.on_the_host import OnTheHost
 
 BAD = "// SPDX-License-Identifier: GPL-2.0-only\nint odd(int x)\n{\n\tif(LINUX_VERSION_CODE)\n\t\treturn 1;\n\treturn x & 1;\n}\n"
 
@@ -34,6 +35,8 @@ def test_it_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
+    tree = developing.tree()
+    monkeypatch.setattr(developing, "tree", lambda: tree)
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
     for name in ("bad.c", "worse.c"):
         (here / name).touch()
@@ -44,6 +47,7 @@ def test_it_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_file_that_has_not_changed_is_not_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, ran = tmp_path / "checkpatch.pl", tmp_path / "ran"
     program.write_text(f'open(my $ran, ">>", "{ran}") or die; print $ran "x"; print "$ARGV[-1]\\n"; exit 1;\n')
+    monkeypatch.setattr(developing, "tree", lambda: OnTheHost(tmp_path))
     monkeypatch.setattr(checkpatch, "_program", lambda: program)
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
     files = [tmp_path / "one.c", tmp_path / "other.c"]

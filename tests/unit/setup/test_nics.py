@@ -110,7 +110,7 @@ def test_properties_this_qemu_lacks_are_left_out() -> None:
     ("module", "complaint"),
     [
         (driver("8139too", pci("10EC", "8139")), "revision 0x20.*8139cp.*--nic rtl8139"),
-        (driver("igb", pci("8086", "10C9")), "7.2.22 lacks.*QEMU 8.0"),
+        (driver("igb", pci("8086", "10C9")), "7.2.22 lacks: --qemu 10.0"),
         (driver("r8169", pci("10EC", "8168")), "r8169 supports none of QEMU's NIC models"),
         (driver("bare"), "bare supports none of QEMU's NIC models"),
     ],
@@ -149,3 +149,10 @@ def test_virtio_is_refused_because_its_results_do_not_repeat() -> None:
     with pytest.raises(SetupError, match="results are not reproducible"):
         nics.choose(module, None, QEMU)
     assert nics.choose(module, "virtio-net-pci", QEMU).model == "virtio-net-pci"
+
+
+def test_a_driver_whose_only_card_needs_another_qemu_gets_it() -> None:
+    igb = driver("igb", pci("8086", "10C9"))
+    assert nics.needed_qemu(igb, None) == nics.needed_qemu(igb, "igb") == "10.0"
+    assert nics.needed_qemu(driver("e1000", pci("8086", "100E")), None) is None
+    assert nics.needed_qemu(igb, "no-such-card") is None
