@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from irqlab.project import project_dir
-from irqlab.setup import archive, debs, kernel, roots
+from irqlab.setup import archive, debs, kernel, kernel_packages, roots
 
 pytestmark = pytest.mark.long
 PACKAGES = (
@@ -88,12 +88,16 @@ class Machine:
 
 
 def machine(tmp_path: Path, suite: str, releases: list[str]) -> Machine:
-    names = (*PACKAGES, *(f"linux-headers-{release}" for release in releases))
+    suites = {offer.release: offer.suite for offer in kernel_packages.offers()}
+    headers = {f"linux-headers-{release}": suites[release] for release in releases}
+    depends = {one: where for name, where in headers.items() for one in debs.depends([name], archive.everything())}
+    names = (*PACKAGES, *(f"{one}/{where}" for one, where in (headers | depends).items() if one.startswith("linux-")))
     packed = debs.tree(f"dkms-{suite}", names, suite, f"fetching DKMS and kernel headers for Debian {suite}").directory
     tree = tmp_path / "machine"
     shutil.copytree(packed, tree, symlinks=True)
     for name in roots.USR_MERGE:
-        (tree / name).symlink_to(f"usr/{name}")
+        if not (tree / name).is_symlink():  # base-files of Debian 13 has them
+            (tree / name).symlink_to(f"usr/{name}")
     for name in ("tmp", "proc", "dev", "root", "var/lib"):
         (tree / name).mkdir(parents=True, exist_ok=True)
     for release in releases:
