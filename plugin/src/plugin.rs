@@ -5,11 +5,13 @@
 //! guest's agent asks for work (it reads the command port). The whole machine then waits until the lab has decided.
 //! See docs/inside/protocol.md.
 
+mod agent;
 mod debugger;
 
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
+use self::agent::{Agent, Said, Sleep};
 use self::debugger::{attend, halt_expired};
 use super::arguments::Args;
 use super::backend::QemuBackend;
@@ -26,7 +28,7 @@ use super::workarounds::ioapic_throttle::Ioapic;
 use super::{caches, device_writes, lines, machine, main_loop, net};
 use irqlab_tester::backend::{Backend, Cue, Cues, Switches};
 use irqlab_tester::control;
-use irqlab_tester::refusal::{Kind, Refusal};
+use irqlab_tester::refusal::Refusal;
 use irqlab_tester::tester::{Answer, Tester};
 
 /// The command port (docs/inside/protocol.md, link 2).
@@ -37,40 +39,12 @@ const REG_DATA: u64 = 4;
 
 /// A DUT that has executed nothing for this long idles.
 const IDLE_NS: u64 = 20_000;
-/// How much longer than a trial the agent sleeps, in ns.
-const MARGIN_NS: u64 = 100_000;
 /// The tester's first line to the lab.
 const HELLO: &str = concat!(
     r#"{"ok":{"hello":"irqlab-tester","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#"","protocol":2}}"#
 );
-
-/// A command of the lab that the agent is executing.
-struct AgentRequest {
-    expires_ns: u64,
-    limit_ns: u64,
-}
-
-/// The lab waits for the result of a trial, and the agent is to sleep until then.
-struct Awaited {
-    /// How much longer than asked for it may sleep, in ns.
-    patience_ns: u64,
-    /// It has slept already.
-    slept: bool,
-}
-
-impl Awaited {
-    /// How long the agent is to sleep now, in ns, for a trial that ends at `end_ns`. None: the trial is over.
-    ///
-    /// The DUT's clock may run fast by a millionth, which is more than the margin if the trial takes minutes: then it sleeps again.
-    fn sleep_ns(&self, end_ns: u64, now_ns: u64) -> Option<u64> {
-        match end_ns.checked_sub(now_ns) {
-            None if self.slept => None,
-            left_ns => Some(left_ns.unwrap_or(0) + MARGIN_NS),
-        }
-    }
-}
 
 /// A pause that the lab has asked for: at an instant, or as soon after it as the DUT idles.
 struct PauseRequest {
@@ -96,15 +70,8 @@ struct Plugin {
     /// None in a self-check.
     lab: Option<Lab>,
     greeted: bool,
-    agent_request: Option<AgentRequest>,
-    awaited: Option<Awaited>,
+    agent: Agent,
     pause_request: Option<PauseRequest>,
-    /// The command that the agent is reading, and how much of it has been read, in bytes.
-    command: Vec<u8>,
-    command_at: usize,
-    /// Verifies the clock while the agent reads its first command: it executes instructions, and does not idle.
-    clock_check: Option<ClockCheck>,
-    answer: Vec<u8>,
     /// Where the machine began to run, or why it cannot be put back there.
     rewinder: Result<Rewinder, String>,
     /// The snapshot file whose state the machine is to be put back to, once it is paused.
@@ -143,13 +110,8 @@ impl Plugin {
             let line = lab.next_line();
             match self.tester.command(line.trim_end(), &mut self.backend) {
                 Answer::Reply(reply) => self.say(&reply),
-                Answer::Guest { command, limit_ns } => return self.request(command, limit_ns),
-                Answer::Finish { patience_ns } => {
-                    self.awaited = Some(Awaited {
-                        patience_ns,
-                        slept: false,
-                    });
-                }
+                Answer::Guest { command, limit_ns } => return self.agent.ask(command, limit_ns),
+                Answer::Finish { patience_ns } => self.agent.awaits(patience_ns),
                 Answer::StopAt { after_ns } => {
                     let at_ns = clock::now_ns().saturating_add(after_ns);
                     self.pause_request = Some(PauseRequest {
@@ -177,30 +139,16 @@ impl Plugin {
         }
     }
 
-    /// Has the agent execute a command, which may take so long; returns the command's length.
-    fn request(&mut self, command: String, limit_ns: u64) -> u32 {
-        let expires_ns = clock::now_ns().saturating_add(limit_ns);
-        self.agent_request = Some(AgentRequest {
-            expires_ns,
-            limit_ns,
-        });
-        self.command = command.into_bytes();
-        self.command_at = 0;
-        self.command.len() as u32
-    }
-
     /// Has the agent sleep until the trial that the lab waits for has ended. None: there is none, or the lab has its result.
     fn sleep_to_the_end(&mut self) -> Option<u32> {
-        let awaited = self.awaited.as_mut()?;
-        let Some(sleep_ns) = awaited.sleep_ns(self.tester.trial_end_ns(), clock::now_ns()) else {
-            self.awaited = None;
-            let result = self.tester.result(&mut self.backend);
-            self.say(&control::answer(&result));
-            return None;
-        };
-        awaited.slept = true;
-        let limit_ns = sleep_ns.saturating_add(awaited.patience_ns);
-        Some(self.request(format!(r#"{{"sleep":{{"ns":{sleep_ns}}}}}"#), limit_ns))
+        match self.agent.sleep_to(self.tester.trial_end_ns())? {
+            Sleep::Begins { bytes } => Some(bytes),
+            Sleep::Over => {
+                let result = self.tester.result(&mut self.backend);
+                self.say(&control::answer(&result));
+                None
+            }
+        }
     }
 
     /// Whether the machine will be put back to a snapshot; if not, the lab is told why.
@@ -214,53 +162,11 @@ impl Plugin {
         true
     }
 
-    /// The next four bytes of the command.
-    fn next_word(&mut self) -> u32 {
-        if let Some(check) = &mut self.clock_check {
-            if let Err(why) = check.step(true, clock::now_ns(), clock::instructions()) {
-                die(&why);
-            }
-        }
-        let mut word = [0; 4];
-        let rest = self.command.get(self.command_at..).unwrap_or_default();
-        let n = rest.len().min(4);
-        word[..n].copy_from_slice(&rest[..n]);
-        self.command_at += 4;
-        u32::from_le_bytes(word)
-    }
-
-    /// The agent has written its answer, of so many bytes.
-    fn answered(&mut self, bytes: usize) {
-        self.clock_check = None;
-        let mut answer = std::mem::take(&mut self.answer);
-        answer.truncate(bytes);
-        // After a restore the agent ends a request that another tester sent: nobody waits for it here.
-        if self.agent_request.take().is_some() {
-            let line = String::from_utf8_lossy(&answer).replace('\n', " ");
-            match control::refusal_of_agent(&line) {
-                Some(refusal) => {
-                    self.awaited = None;
-                    self.refuse(refusal);
-                }
-                None if self.awaited.is_some() => {} // it slept
-                None => self.say(&line),
-            }
-        }
-    }
-
     /// Does everything that is due: frames, the agent's time limit, a pause.
     fn on_timer(&mut self) {
         let now_ns = clock::now_ns();
-        let expired = |request: &mut AgentRequest| now_ns >= request.expires_ns;
-        if let Some(request) = self.agent_request.take_if(expired) {
-            self.awaited = None;
-            let limit_ms = request.limit_ns / 1_000_000;
-            self.refuse(Refusal {
-                text: format!(
-                    "the DUT's agent gave no answer within {limit_ms} ms of virtual time"
-                ),
-                kind: Kind::Silent,
-            });
+        if let Some(refusal) = self.agent.silent(now_ns) {
+            self.refuse(refusal);
         }
         if let Some(pause) = self
             .pause_request
@@ -289,9 +195,7 @@ impl Plugin {
         }
         let due = [
             self.tester.deadline_ns(),
-            self.agent_request
-                .as_ref()
-                .map(|request| request.expires_ns),
+            self.agent.deadline_ns(),
             self.pause_request.as_ref().map(|pause| pause.at_ns),
         ];
         self.timer.arm(due.into_iter().flatten().min());
@@ -311,12 +215,8 @@ impl Plugin {
         let _ = self.backend.delay_interrupts(0);
         let _ = self.backend.delay_writes(0);
         self.greeted = false;
-        self.agent_request = None;
-        self.awaited = None;
+        self.agent.begin_again();
         self.pause_request = None;
-        self.command = Vec::new();
-        self.command_at = 0;
-        self.answer = Vec::new();
         self.pauses.begin_again();
     }
 
@@ -456,7 +356,7 @@ fn port_read(offset: u64) -> u32 {
     let (value, rewinding) = with_plugin(|plugin| {
         let value = match offset {
             REG_CONTROL => plugin.next_command(),
-            REG_DATA => plugin.next_word(),
+            REG_DATA => plugin.agent.next_word(),
             _ => 0,
         };
         (value, plugin.rewinding.is_some())
@@ -470,8 +370,12 @@ fn port_read(offset: u64) -> u32 {
 
 fn port_write(offset: u64, value: u32) {
     with_plugin(|plugin| match offset {
-        REG_DATA => plugin.answer.extend_from_slice(&value.to_le_bytes()),
-        REG_CONTROL => plugin.answered(value as usize),
+        REG_DATA => plugin.agent.says(value),
+        REG_CONTROL => match plugin.agent.answered(value as usize) {
+            Said::Answer(line) => plugin.say(&line),
+            Said::Refusal(refusal) => plugin.refuse(refusal),
+            Said::Nothing => {}
+        },
         _ => {}
     });
 }
@@ -496,13 +400,8 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         tester: Tester::new(args.ports, args.ns_per_instruction),
         lab,
         greeted: false,
-        agent_request: None,
-        awaited: None,
+        agent: Agent::new((!args.functional).then(|| ClockCheck::new(args.ns_per_instruction))),
         pause_request: None,
-        command: Vec::new(),
-        command_at: 0,
-        clock_check: (!args.functional).then(|| ClockCheck::new(args.ns_per_instruction)),
-        answer: Vec::new(),
         rewinder: Err(
             "instructions are counted, the machine has no instruction clock or several processors, or has not run yet"
                 .into(),
@@ -512,26 +411,4 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
     });
     timer.arm(Some(0));
     machine::on_run_state(run_state_changed);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn awaited(slept: bool) -> Awaited {
-        Awaited {
-            patience_ns: 0,
-            slept,
-        }
-    }
-
-    #[test]
-    fn the_agent_sleeps_at_least_once_and_until_the_trial_is_over() {
-        assert_eq!(awaited(false).sleep_ns(500, 100), Some(400 + MARGIN_NS));
-        assert_eq!(awaited(false).sleep_ns(100, 500), Some(MARGIN_NS));
-        assert_eq!(awaited(true).sleep_ns(500, 501), None);
-        // It woke early, or at the last instant.
-        assert_eq!(awaited(true).sleep_ns(500, 490), Some(10 + MARGIN_NS));
-        assert_eq!(awaited(true).sleep_ns(500, 500), Some(MARGIN_NS));
-    }
 }

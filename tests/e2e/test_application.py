@@ -98,8 +98,8 @@ def test_echo_and_ping_come_back_the_same_way_every_time(testbed: Testbed) -> No
     ping = testbed.measure(spec(2000, kind="ping"))[0]
     assert echo.latency is not None
     assert ping.latency is not None
-    assert echo.latency["count"] == ping.latency["count"] == 200
-    assert ping.latency["p50_ns"] < echo.latency["p50_ns"]
+    assert echo.latency.count == ping.latency.count == 200
+    assert ping.latency.p50_ns < echo.latency.p50_ns
     assert echo.places.application == 0
     again = testbed.measure(spec(2000, echo=True))[0]
     assert again == echo

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irqlab import Lab
-from irqlab.dut.router import Dut
+from irqlab.dut.router import LabDut
 from irqlab.qemu.machine import save, start
 
 from .pci_cards import forwards_and_repeats, survives
@@ -46,7 +46,7 @@ def test_a_snapshot_under_load_continues_identically(lab: Lab, tmp_path: Path) -
     with start(lab.testbed.machine, lab.testbed.prepared.state, to_save=True) as machine:
         save(machine, tmp_path / "again")
     with start(lab.testbed.machine, tmp_path / "again") as machine:
-        dut = Dut(machine)
+        dut = LabDut(machine)
         result = lab.trial(20_000).spec.measure_again(dut, lab.testbed.conditions)
     assert result.total("lost") == 0
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES
-from irqlab.dut.router import Dut
+from irqlab.dut.router import LabDut
 
 
 class FakeDut:
@@ -37,9 +37,9 @@ class FakeDut:
             answer = answer.pop(0)
         return answer(*told) if callable(answer) else answer
 
-    ksoftirqds = Dut.ksoftirqds
-    watch = Dut.watch
-    end = Dut.end
+    ksoftirqds = LabDut.ksoftirqds
+    watch = LabDut.watch
+    end = LabDut.end
     interfaces = INTERFACES
 
     def of(self, op: str) -> list[Any]:

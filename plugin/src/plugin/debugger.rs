@@ -56,7 +56,7 @@ impl Plugin {
             return Look::Leave;
         }
         let asked = match &mut self.lab {
-            Some(lab) if self.agent_request.is_some() && lab.has_line() => {
+            Some(lab) if self.agent.is_at_work() && lab.has_line() => {
                 let line = lab.next_line();
                 self.tester.command(line.trim_end(), &mut self.backend) == Answer::Pause
             }

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from irqlab.dut.router import Dut
+from irqlab.dut.router import LabDut
 from irqlab.errors import IrqlabError
 from irqlab.qemu import gdb
 from irqlab.qemu.gdb import Gdb
@@ -80,7 +80,7 @@ class _DoneError(Exception):
         self.value = value
 
 
-class _Dut(Dut):
+class _Dut(LabDut):
     """A DUT that tells when a trial was armed."""
 
     def __init__(self, machine: Machine, may_log: Sequence[str], armed: Callable[[int, int], None]) -> None:
@@ -90,7 +90,7 @@ class _Dut(Dut):
     def run_trial(
         self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """As Dut's; tells the start of the window and how long after that the trial ends, in ns."""
+        """As LabDut's; tells the start of the window and how long after that the trial ends, in ns."""
 
         def armed(begin_ns: int) -> None:
             self._tell(begin_ns, int(trial["duration_ns"]) + int(trial["drain_ns"]))

@@ -8,14 +8,11 @@ import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from irqlab.dut.kernel_log import KernelLog
+from irqlab.dut.kernel_log import GuestCalls, KernelLog
 from irqlab.errors import IrqlabError
-from irqlab.qemu import backtrace
-from irqlab.qemu.machine import Machine
 from irqlab.qemu.rpc import TesterError, UnsupportedError
-from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup.modules import Module
 
 ONLINE = "/sys/devices/system/cpu/online"
@@ -24,8 +21,6 @@ LOW_RESOLUTION = re.compile(r"^ *\.hres_active *: 0$", re.MULTILINE)
 """In TIMERS, once for each processor: its timers expire with the tick (kernel/time/timer_list.c). Kernels without
 CONFIG_HIGH_RES_TIMERS have no such line."""
 PATIENCE_NS = 120_000_000_000
-LAST_LINES = 12
-"""Lines of the kernel log shown if the DUT hangs."""
 
 
 class DutError(IrqlabError):
@@ -47,13 +42,19 @@ def failure(text: str, done: Mapping[str, Any]) -> DutError:
     return (NotSupportedError if os.strerror(errno.EOPNOTSUPP) in said else DutError)(text)
 
 
+class Calls(GuestCalls, Protocol):
+    """What reaches a tester, and through it or beside it an agent: in the lab one connection (irqlab.qemu.rpc.Rpc)."""
+
+    def call(self, op: str, **arguments: Any) -> Any:
+        """Sends a command to the tester; returns the value of its reply."""
+
+
 class Agent:
     """A running DUT. Every method sends a few commands to its agent."""
 
-    def __init__(self, machine: Machine, may_log: Sequence[str] = ()) -> None:
-        self.machine = machine
-        self.rpc = machine.rpc
-        self.kernel_log = KernelLog(self.rpc, may_log, slow_host=machine.config.functional)
+    def __init__(self, rpc: Calls, kernel_log: KernelLog) -> None:
+        self.rpc = rpc
+        self.kernel_log = kernel_log
         self.patience_ns = PATIENCE_NS
         """How far a sleep may exceed its duration, in virtual ns, before the DUT counts as hung."""
 
@@ -120,9 +121,3 @@ class Agent:
             except TesterError as error:
                 raise DutError(f"cannot load the module {module.name}: {error}") from error
         self.kernel_log.check()
-
-    def whereabouts(self, hung: NoAnswerError) -> str:
-        """Backtrace and last log lines of the kernel of a hung DUT. Ends the machine."""
-        found = backtrace.take(self.machine, hung.rsp)
-        last = [*self.kernel_log.lines, *found.console][-LAST_LINES:]
-        return f"{found}\nlast lines of the kernel log:\n" + "\n".join(f"  {line}" for line in last or ["(none)"])

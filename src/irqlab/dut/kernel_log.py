@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from irqlab.errors import IrqlabError
-from irqlab.qemu.rpc import Rpc
 
 INFO = 6
 """The level of informational messages (include/linux/kern_levels.h); lower is more severe."""
@@ -86,13 +86,20 @@ class Record:
     text: str
 
 
+class GuestCalls(Protocol):
+    """What reaches an agent."""
+
+    def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
+        """Sends a command to the agent; returns its answer."""
+
+
 class KernelLog:
     """Reads the log through the agent, each record once.
 
     `may_log`: regular expressions of further messages that are harmless. `slow_host`: there is no instruction clock.
     """
 
-    def __init__(self, rpc: Rpc, may_log: Sequence[str] = (), slow_host: bool = False) -> None:
+    def __init__(self, rpc: GuestCalls, may_log: Sequence[str] = (), slow_host: bool = False) -> None:
         self._rpc = rpc
         self._may_log = tuple(may_log)
         self._slow_host = slow_host

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT as a router between the tester's two ports: addresses set, links up, frames passing."""
+"""A DUT between the tester's ports; the lab's is a router: addresses set, links up, frames passing."""
 
 from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, dut_mac, stream, tester_ip, tester_mac
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import counters, napi, schemes
-from irqlab.dut.agent import Agent, DutError
+from irqlab.dut.agent import Agent, Calls, DutError
 from irqlab.dut.counters import Counters
+from irqlab.dut.kernel_log import KernelLog
+from irqlab.qemu import backtrace
 from irqlab.qemu.machine import Machine
 from irqlab.qemu.rpc import TesterError
+from irqlab.qemu.watchdog import NoAnswerError
 
 KERNEL_THREADS = range(2, 48)
 """Range of process IDs searched for ksoftirqd."""
@@ -23,21 +27,135 @@ PROBE_LIMIT_NS = 15_000_000_000
 PROBES_IN_A_ROW = 3
 INTERFACE_STEP_NS = 50_000_000
 INTERFACE_LIMIT_NS = 5_000_000_000
+LAST_LINES = 12
+"""Lines of the kernel log shown if the DUT hangs."""
 SLOW_HOST = 10
 """Factor by which the DUT may be slower without the instruction clock, when its time is the host's."""
 
 
-class Dut(Agent):
-    """A running DUT that forwards between the tester's ports. `may_log`: see KernelLog."""
+class Dut(Agent, ABC):
+    """A DUT between the tester's ports, in the lab or real: what trials ask of it."""
 
-    def __init__(self, machine: Machine, may_log: Sequence[str] = ()) -> None:
-        super().__init__(machine, may_log)
+    def __init__(self, rpc: Calls, kernel_log: KernelLog) -> None:
+        super().__init__(rpc, kernel_log)
         self.notes: list[str] = []
         """Deviations from the requested configuration."""
         self.trial_id = 0
-        self.slower = SLOW_HOST if machine.config.functional else 1
+        self.slower = 1
+        """Factor by which its time may be that of a slow host."""
         self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = lambda trial: trial
         """Applied to every trial before it starts (irqlab.perturb)."""
+
+    @property
+    @abstractmethod
+    def interfaces(self) -> tuple[str, ...]:
+        """The DUT's interfaces, in the order of the tester's ports."""
+
+    @abstractmethod
+    def ksoftirqds(self) -> list[int]:
+        """The process IDs of the kernel threads for softirqs. Raises DutError."""
+
+    @abstractmethod
+    def watch(self, files: Sequence[str]) -> list[dict[str, int]]:
+        """For each file of counters (guest/src/counters.rs) what a trial's `watch` needs, by the counter's name."""
+
+    @abstractmethod
+    def end(self, started: Mapping[str, int]) -> None:
+        """Ends applications: the process IDs by their files of counters."""
+
+    @abstractmethod
+    def play_hosts(self, line_rate_bps: int) -> None:
+        """Sets up the tester's hosts, one per port, with this line rate (0: unlimited)."""
+
+    @abstractmethod
+    def run_trial(
+        self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
+    ) -> dict[str, Any]:
+        """Runs a trial to the end of its drain; returns RESULT (docs/inside/protocol.md).
+
+        `meanwhile` is called while it runs, with the start of the window in virtual ns.
+        """
+
+    @abstractmethod
+    def counters(self) -> Counters:
+        """Reads the kernel's counters."""
+
+    def wait_forwarding(self, limit_ns: int = PROBE_LIMIT_NS) -> int | None:
+        """Waits until several frames in a row pass both ways; returns the virtual ns it took, or None after `limit_ns`.
+
+        Some NIC models receive nothing for seconds after being set up. This also resolves the neighbours' addresses. Without the
+        instruction clock the limit is SLOW_HOST times as long.
+        """
+        began_ns = self.rpc.call("clock")["now_ns"]
+        in_a_row = 0
+        one = {"kind": "constant", "rate_pps": 1000.0}
+        size = {"kind": "fixed", "frame_bytes": 64}
+        while in_a_row < PROBES_IN_A_ROW:
+            streams = [{**stream(p, 1 - p, one, size), "count": 1} for p in range(PORTS)]
+            result = self.run_trial({"warmup_ns": 0, "duration_ns": 1_000_000, "drain_ns": PROBE_STEP_NS * self.slower}, streams)
+            passed = all(s["received"] == 1 for s in result["streams"])
+            in_a_row = in_a_row + 1 if passed else 0
+            if self.rpc.call("clock")["now_ns"] - began_ns > limit_ns * self.slower:
+                return None
+        return int(self.rpc.call("clock")["now_ns"]) - int(began_ns)
+
+    def set_attributes(self, config: DutConfig, interface: str) -> None:
+        """Writes `config.attributes`. Raises DutError if a file does not exist or rejects its value."""
+        for name, value in config.attributes:
+            path = f"/sys/class/net/{interface}/{name}"
+            for _ in range(INTERFACE_LIMIT_NS * self.slower // INTERFACE_STEP_NS):
+                if self.read(path)[path] is not None:
+                    break
+                self.sleep(INTERFACE_STEP_NS)  # the driver adds them shortly after the interface
+            try:
+                self.write(path, value)
+            except TesterError as error:
+                raise DutError(f"{interface}: {name}={value}: {error}") from error
+
+    def describe_interface(self, config: DutConfig, interface: str) -> dict[str, Any]:
+        """The same, with what is an interface's own."""
+        files = self.read(
+            "/sys/kernel/security/lsm",
+            "/proc/sys/net/core/default_qdisc",
+            "/proc/sys/net/core/netdev_max_backlog",
+            "/proc/sys/net/core/netdev_budget",
+            "/proc/sys/net/core/dev_weight",
+            "/sys/devices/system/cpu/vulnerabilities/spectre_v2",
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        )
+        qdisc = self.run("tc", "qdisc", "show", "dev", interface).split()
+        ring, found = schemes.rings(self, interface), schemes.read(self, interface)
+        offloads = self.attempt("ethtool", "-k", interface)["out"]
+        return {
+            "lsm": (files["/sys/kernel/security/lsm"] or "none").strip(),
+            "qdisc": qdisc[1] if len(qdisc) > 1 else None,
+            "netdev_max_backlog": int(files["/proc/sys/net/core/netdev_max_backlog"] or 0),
+            "netdev_budget": int(files["/proc/sys/net/core/netdev_budget"] or 0),
+            "dev_weight": int(files["/proc/sys/net/core/dev_weight"] or 0),
+            "spectre_v2": (files["/sys/devices/system/cpu/vulnerabilities/spectre_v2"] or "").strip(),
+            "clocksource": (files["/sys/devices/system/clocksource/clocksource0/current_clocksource"] or "").strip(),
+            "ring_rx": ring.rx if ring else None,
+            "ring_tx": ring.tx if ring else None,
+            "offloads": sorted(re.findall(r"^(\S+): on", offloads, re.MULTILINE)),
+            "schemes": None if found is None else {"variant": config.schemes.variant, **found},
+            "notes": self.notes,
+        }
+
+
+class LabDut(Dut):
+    """The lab's DUT, a router. `may_log`: see KernelLog."""
+
+    def __init__(self, machine: Machine, may_log: Sequence[str] = ()) -> None:
+        slow = machine.config.functional
+        super().__init__(machine.rpc, KernelLog(machine.rpc, may_log, slow_host=slow))
+        self.machine = machine
+        self.slower = SLOW_HOST if slow else 1
+
+    def whereabouts(self, hung: NoAnswerError) -> str:
+        """Backtrace and last log lines of the kernel of a hung DUT. Ends the machine."""
+        found = backtrace.take(self.machine, hung.rsp)
+        last = [*self.kernel_log.lines, *found.console][-LAST_LINES:]
+        return f"{found}\nlast lines of the kernel log:\n" + "\n".join(f"  {line}" for line in last or ["(none)"])
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -119,19 +237,6 @@ class Dut(Agent):
         if self.wait_forwarding() is None:
             raise DutError("no frames pass after interrupts were moved to other processors")
 
-    def set_attributes(self, config: DutConfig, interface: str) -> None:
-        """Writes `config.attributes`. Raises DutError if a file does not exist or rejects its value."""
-        for name, value in config.attributes:
-            path = f"/sys/class/net/{interface}/{name}"
-            for _ in range(INTERFACE_LIMIT_NS * self.slower // INTERFACE_STEP_NS):
-                if self.read(path)[path] is not None:
-                    break
-                self.sleep(INTERFACE_STEP_NS)  # the driver adds them shortly after the interface
-            try:
-                self.write(path, value)
-            except TesterError as error:
-                raise DutError(f"{interface}: {name}={value}: {error}") from error
-
     def _wait_for_interfaces(self) -> list[str]:
         """USB devices appear some time after their driver is loaded; returns the interfaces still missing.
 
@@ -154,25 +259,6 @@ class Dut(Agent):
             now = self.attempt("ethtool", "-g", interface)["out"].strip()
             raise DutError(f"--ring {ring}: {(done['err'] or done['out']).strip()}\n{now}")
 
-    def wait_forwarding(self, limit_ns: int = PROBE_LIMIT_NS) -> int | None:
-        """Waits until several frames in a row pass both ways; returns the virtual ns it took, or None after `limit_ns`.
-
-        Some NIC models receive nothing for seconds after being set up. This also resolves the neighbours' addresses. Without the
-        instruction clock the limit is SLOW_HOST times as long.
-        """
-        began_ns = self.rpc.call("clock")["now_ns"]
-        in_a_row = 0
-        one = {"kind": "constant", "rate_pps": 1000.0}
-        size = {"kind": "fixed", "frame_bytes": 64}
-        while in_a_row < PROBES_IN_A_ROW:
-            streams = [{**stream(p, 1 - p, one, size), "count": 1} for p in range(PORTS)]
-            result = self.run_trial({"warmup_ns": 0, "duration_ns": 1_000_000, "drain_ns": PROBE_STEP_NS * self.slower}, streams)
-            passed = all(s["received"] == 1 for s in result["streams"])
-            in_a_row = in_a_row + 1 if passed else 0
-            if self.rpc.call("clock")["now_ns"] - began_ns > limit_ns * self.slower:
-                return None
-        return int(self.rpc.call("clock")["now_ns"]) - int(began_ns)
-
     def run_trial(
         self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
@@ -193,11 +279,11 @@ class Dut(Agent):
         whole = self.adjust(whole)
         result: dict[str, Any]
         if meanwhile is None:
-            result = self.rpc.run("trial", trial=whole, patience_ns=self.patience_ns)
+            result = self.machine.rpc.run("trial", trial=whole, patience_ns=self.patience_ns)
         else:
             armed = self.rpc.call("start", trial=whole)
             meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
-            result = self.rpc.run("finish", patience_ns=self.patience_ns)
+            result = self.machine.rpc.run("finish", patience_ns=self.patience_ns)
         return result
 
     def counters(self) -> Counters:
@@ -209,32 +295,3 @@ class Dut(Agent):
     def describe(self, config: DutConfig) -> dict[str, Any]:
         """The configuration that affects results, as reported by the running kernel."""
         return self.describe_interface(config, INTERFACES[0])
-
-    def describe_interface(self, config: DutConfig, interface: str) -> dict[str, Any]:
-        """The same, with what is an interface's own."""
-        files = self.read(
-            "/sys/kernel/security/lsm",
-            "/proc/sys/net/core/default_qdisc",
-            "/proc/sys/net/core/netdev_max_backlog",
-            "/proc/sys/net/core/netdev_budget",
-            "/proc/sys/net/core/dev_weight",
-            "/sys/devices/system/cpu/vulnerabilities/spectre_v2",
-            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-        )
-        qdisc = self.run("tc", "qdisc", "show", "dev", interface).split()
-        ring, found = schemes.rings(self, interface), schemes.read(self, interface)
-        offloads = self.attempt("ethtool", "-k", interface)["out"]
-        return {
-            "lsm": (files["/sys/kernel/security/lsm"] or "none").strip(),
-            "qdisc": qdisc[1] if len(qdisc) > 1 else None,
-            "netdev_max_backlog": int(files["/proc/sys/net/core/netdev_max_backlog"] or 0),
-            "netdev_budget": int(files["/proc/sys/net/core/netdev_budget"] or 0),
-            "dev_weight": int(files["/proc/sys/net/core/dev_weight"] or 0),
-            "spectre_v2": (files["/sys/devices/system/cpu/vulnerabilities/spectre_v2"] or "").strip(),
-            "clocksource": (files["/sys/devices/system/clocksource/clocksource0/current_clocksource"] or "").strip(),
-            "ring_rx": ring.rx if ring else None,
-            "ring_tx": ring.tx if ring else None,
-            "offloads": sorted(re.findall(r"^(\S+): on", offloads, re.MULTILINE)),
-            "schemes": None if found is None else {"variant": config.schemes.variant, **found},
-            "notes": self.notes,
-        }

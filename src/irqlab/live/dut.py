@@ -20,9 +20,9 @@ from irqlab.config.addresses import PORTS, dut_ip, tester_ip
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import counters, napi, schemes
-from irqlab.dut.agent import PATIENCE_NS, DutError
+from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
-from irqlab.dut.kernel_log import KernelLog, Record
+from irqlab.dut.kernel_log import GuestCalls, KernelLog, Record
 from irqlab.dut.router import Dut
 from irqlab.live import judge, prepare
 from irqlab.live.config import LiveConfig
@@ -56,17 +56,17 @@ class Reading:
 
 
 class LogFromNow(KernelLog):
-    """The log of a real machine: what was logged before the measurement is not its fault."""
+    """The log of a real machine: what was logged before the measurement is not its fault. `known`: it can be read."""
 
-    def __init__(self, remote: Remote | None) -> None:
-        super().__init__(remote)  # type: ignore[arg-type]
-        self._remote = remote
-        if remote is not None:
+    def __init__(self, rpc: GuestCalls, known: bool) -> None:
+        super().__init__(rpc)
+        self._known = known
+        if known:
             super().forget()
 
     def news(self) -> list[Record]:
         """The records since the last call; none without an agent."""
-        return super().news() if self._remote is not None else []
+        return super().news() if self._known else []
 
     def check(self, messages: bool = False) -> None:
         """As without `messages`: a real machine has more devices, whose messages have nothing to do with the driver."""
@@ -78,16 +78,12 @@ class LiveDut(Dut):
     """The device under test. `rpc` is the tester on the ports; commands for the agent go to `remote`."""
 
     def __init__(self, config: LiveConfig, ports: Ports, remote: Remote | None) -> None:
+        calls = _Calls(ports, remote)
+        super().__init__(calls, LogFromNow(calls, remote is not None))
         self.config = config
         self.ports = ports
         self.remote = remote
-        self.rpc = _Calls(ports, remote)  # type: ignore[assignment]
-        self.kernel_log = LogFromNow(remote)
-        self.patience_ns = PATIENCE_NS
-        self.notes: list[str] = []
-        self.trial_id = 0
-        self.slower = 1
-        self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = self._addressed
+        self.adjust = self._addressed
         self._macs = [str(interface["mac"]) for interface in ports.interfaces]
         self._next_hops: list[str] = []
         self._ksoftirqds: list[int] = []

@@ -20,7 +20,7 @@ from typing import Any
 
 from irqlab.config.addresses import stream
 from irqlab.dut import kernel_log
-from irqlab.dut.router import Dut
+from irqlab.dut.router import Dut, LabDut
 from irqlab.qemu.cancellation import workers
 from irqlab.qemu.machine import MachineError
 from irqlab.qemu.watchdog import NoAnswerError
@@ -203,7 +203,7 @@ def run_rounds(
         try:
             with testbed.open() as dut:
                 dut.patience_ns = PATIENCE_NS
-                dut.rpc.agent_limit_ns = COMMAND_NS
+                dut.machine.rpc.agent_limit_ns = COMMAND_NS
                 dut.play_hosts(testbed.nic.line_rate_bps)
                 nicport.replug(dut, PORT, testbed)
                 _traffic(dut, Round(0, FaultPlan(0, 0), "traffic", 8_000.0), 300_000_000)  # fills caches that hold on to objects
@@ -225,7 +225,7 @@ def run_rounds(
     return whole
 
 
-def _play(dut: Dut, testbed: Testbed, outcome: Outcome) -> None:
+def _play(dut: LabDut, testbed: Testbed, outcome: Outcome) -> None:
     """Runs one round. Raises MachineError if the DUT dies."""
     chosen = outcome.round
     try:

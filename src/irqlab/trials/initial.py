@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from irqlab.config.memory import COMMON, Memory
 from irqlab.config.testbed import TestbedConfig
 from irqlab.dut.agent import dut_error
-from irqlab.dut.router import Dut
+from irqlab.dut.router import LabDut
 from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
 from irqlab.qemu.machine import Machine, MachineConfig, MachineError, start
@@ -43,9 +43,9 @@ def caches(config: TestbedConfig) -> Memory:
 
 
 @contextmanager
-def dut_in(running: Machine, config: TestbedConfig) -> Iterator[Dut]:
+def dut_in(running: Machine, config: TestbedConfig) -> Iterator[LabDut]:
     """The DUT in a machine. A broken connection or an unresponsive agent becomes an error that says what happened to it."""
-    dut = Dut(running, config.dut.may_log)
+    dut = LabDut(running, config.dut.may_log)
     try:
         yield dut
     except NoAnswerError as error:
@@ -67,7 +67,7 @@ class InitialState:
     conditions: Conditions
 
     @contextmanager
-    def open(self, profile: bool = False, pooled: bool = False, lines: bool = False) -> Iterator[Dut]:
+    def open(self, profile: bool = False, pooled: bool = False, lines: bool = False) -> Iterator[LabDut]:
         """Context manager: a DUT in this state. `profile`: its instructions can be counted.
 
         `pooled`: take the QEMU from the pool, and return it there afterwards. `lines`: it has caches (`caches`).
@@ -97,7 +97,7 @@ class InitialState:
             result = trial.measure(dut, conditions)
             profile = dut.rpc.call("profile_result")
             if lines is not None:
-                profile["lines"] = lines.examine(profile["lines"], dut.rpc)
+                profile["lines"] = lines.examine(profile["lines"], dut.machine.rpc)
                 if self.config.memory is None:
                     result = trial.without_memory(result)
             return result, profile

@@ -17,7 +17,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import FrameSize
 from irqlab.dut import costmodel, schemes
 from irqlab.dut.counters import Counters
-from irqlab.dut.router import Dut
+from irqlab.dut.router import LabDut
 from irqlab.perturb import catalogue as perturb
 from irqlab.qemu import machine, snapshots
 from irqlab.qemu.machine import MachineConfig, describe, parameters_of, save, start
@@ -139,10 +139,10 @@ class Testbed:
 
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, to_save=True) as booting:
-                Dut(booting).kernel_log.check(messages=False)  # warnings at boot are problems too
+                LabDut(booting).kernel_log.check(messages=False)  # warnings at boot are problems too
                 if self.config.functional:  # elsewhere it would cost time before a measurement
-                    Dut(booting).check_processors(self.config.cpus)
-                    Dut(booting).check_timers()
+                    LabDut(booting).check_processors(self.config.cpus)
+                    LabDut(booting).check_timers()
                 save(booting, state)
             return {}
 
@@ -192,7 +192,7 @@ class Testbed:
     def _machine_key(self) -> str:
         return snapshots.key_of({"machine": self.machine.key(), "code": code_fingerprint(machine.__name__)})
 
-    def _bring_up(self, dut: Dut) -> int:
+    def _bring_up(self, dut: LabDut) -> int:
         """Loads the driver and makes the DUT forward; returns the virtual time, in ns, until the links were up."""
         dut.load(self.modules, self.config.dut.module_parameters)
         dut.play_hosts(self.nic.line_rate_bps)
@@ -203,7 +203,7 @@ class Testbed:
         return waited_ns
 
     @contextmanager
-    def open(self, profile: bool = False, pooled: bool = False) -> Iterator[Dut]:
+    def open(self, profile: bool = False, pooled: bool = False) -> Iterator[LabDut]:
         """Context manager: a DUT restored to the initial state of trials (InitialState.open)."""
         with self._initial().open(profile, pooled) as dut:
             yield dut

@@ -17,7 +17,7 @@ from irqlab.config import addresses
 from irqlab.config.testbed import DutConfig
 from irqlab.dut.agent import ONLINE, PATIENCE_NS, TIMERS, DutError
 from irqlab.dut.kernel_log import KernelProblemError
-from irqlab.dut.router import PROBE_LIMIT_NS, Dut
+from irqlab.dut.router import PROBE_LIMIT_NS, LabDut
 from irqlab.qemu.rpc import TesterError
 from irqlab.qemu.watchdog import NoAnswerError
 
@@ -92,9 +92,9 @@ class FakeRpc:
         return {}
 
 
-def dut_with(functional: bool = False, **options: Any) -> tuple[Dut, FakeRpc]:
+def dut_with(functional: bool = False, **options: Any) -> tuple[LabDut, FakeRpc]:
     rpc = FakeRpc(**options)
-    return Dut(SimpleNamespace(rpc=rpc, config=SimpleNamespace(functional=functional))), rpc  # type: ignore[arg-type]
+    return LabDut(SimpleNamespace(rpc=rpc, config=SimpleNamespace(functional=functional))), rpc  # type: ignore[arg-type]
 
 
 def record(text: str, level: int = 4) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def test_whereabouts_come_with_the_last_lines(monkeypatch: pytest.MonkeyPatch) -
         asked.append(rsp)
         return SimpleNamespace(console=("console",), __str__=lambda: "")
 
-    monkeypatch.setattr("irqlab.dut.agent.backtrace.take", take)
+    monkeypatch.setattr("irqlab.dut.router.backtrace.take", take)
     said = dut.whereabouts(NoAnswerError("no", 5)).splitlines()
     assert asked == [5]
     assert said[-13:] == ["last lines of the kernel log:", *(f"  line {n}" for n in range(9, 20)), "  console"]

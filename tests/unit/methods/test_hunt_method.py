@@ -15,7 +15,7 @@ from irqlab.hunting.findings import Finding, numbered
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits
 from irqlab.hunting.search import Hunted
-from irqlab.methods import hunt
+from irqlab.methods import hunt, hunt_views
 from irqlab.runner.runner import TrialRunner
 from tests.unit.fakes import FakeBench, stand_on
 
@@ -135,7 +135,7 @@ def test_a_replay_has_the_step_of_its_trial(step_ns: int | None, said: str) -> N
     one = finding(9000, step_ns and SimpleNamespace(trial={"step_ns": step_ns}))
     one = replace(one, lead=2)
     row: Any = SimpleNamespace(samples=[SimpleNamespace(findings=[one], step_ns=400)], data={"mips": 250})
-    assert hunt._how(row, one) == f"--ports same --at 9000 --lead 2{said}"
+    assert hunt_views._how(row, one) == f"--ports same --at 9000 --lead 2{said}"
 
 
 def test_a_plot_has_the_worst_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:

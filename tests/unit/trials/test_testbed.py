@@ -245,7 +245,7 @@ def test_iperf_and_rrul_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_errors_say_what_became_of_the_dut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[IrqlabError], said: str
 ) -> None:
-    monkeypatch.setattr(initial.Dut, "whereabouts", lambda _, hung: f"it is in f at {hung.rsp}")
+    monkeypatch.setattr(initial.LabDut, "whereabouts", lambda _, hung: f"it is in f at {hung.rsp}")
     with pytest.raises(kind, match=f"^{said}$"), bed(tmp_path).open():
         raise error
 
