@@ -13,9 +13,12 @@ from typing import Any, TypeVar
 from irqlab.check.clock import Allowance
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
+from irqlab.dut.agent import DutError
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError
+from irqlab.qemu.machine import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
@@ -23,6 +26,8 @@ from irqlab.trials.trial import Trial
 R = TypeVar("R")
 
 PASS, FAIL, NOT_SUPPORTED, NOT_COVERED = "pass", "fail", "not supported", "not covered"
+BROKEN = (DutError, KernelProblemError, MachineError)
+"""What goes wrong in the DUT: the driver's failure."""
 STATUSES = (PASS, FAIL, NOT_SUPPORTED, NOT_COVERED)
 MOST_EVIDENCE = 60
 """Lines of evidence that are kept of a row."""
