@@ -79,7 +79,8 @@ class Options:
         int | None,
         typer.Option(
             "--instants",
-            help=f"Maximum number of instants; the step grows if necessary. Default: all; {CHANGE_INSTANTS} of each change.",
+            help=f"Maximum number of instants; the step grows if necessary. Of calls that fail: the first ones. "
+            f"Default: all; {CHANGE_INSTANTS} of each change.",
         ),
     ] = None
     switches: Annotated[

@@ -165,7 +165,8 @@ def _change(place: Workplace) -> Outcome:
             other, now = (("ethtool", "-G", ETH, "rx", str(size)) for size in (max(rings.rx // 2, 1), rings.rx))
             if not dut.attempt(*other)["code"]:
                 dut.attempt(*now)
-                actions.append(Action("other rings", lambda _: None, lambda dut: dut.attempt(*other), partial(restore, now), True))
+                restored = partial(restore, now)
+                actions.append(Action("other rings", lambda _: None, lambda dut: dut.attempt(*other), restored, True))
         return _one_at_a_time(place, dut, actions)
 
 

@@ -39,6 +39,7 @@ def _up(place: Workplace) -> Outcome:
 
 
 def free_kib(dut: Dut) -> int:
+    """Free memory, without caches."""
     dut.run("sh", "-c", "sync; echo 3 >/proc/sys/vm/drop_caches")
     text = dut.read(MEMORY)[MEMORY] or ""
     return int(re.findall(r"^MemFree: *(\d+) kB", text, re.MULTILINE)[0])
