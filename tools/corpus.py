@@ -5,7 +5,7 @@
     python -m tools.corpus --build all                  # build/corpus/NAME/MODULE.ko of each; or a name, or several
     python -m tools.corpus --check all --budget 5m      # check each, and the unchanged drivers; an interrupted run goes on
     python -m tools.corpus --check all --again          # also those whose result is kept
-    python -m tools.corpus --check all --expected       # of faults only the rows that are expected to find them: a third of the time
+    python -m tools.corpus --check all --expected       # of faults only the rows that are expected to find them
     python -m tools.corpus --table                      # print what is kept
 
 Each file of tests/corpus declares one fault as edits of Debian's linux-source-6.1, so no code of the kernel is kept here. An edit

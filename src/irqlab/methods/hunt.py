@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from irqlab import units
 from irqlab.config.values import Count
 from irqlab.config.workload import Workload
-from irqlab.debug.evidence import config_of, coverage_of, places_of, trace_of, traceable
+from irqlab.debug.evidence import config_of, coverage_of, places_of, replay_of, trace_of, traceable
 from irqlab.debug.trace import Step, held_by, shown
 from irqlab.dut.agent import NotSupportedError
 from irqlab.errors import IrqlabError
@@ -269,7 +270,8 @@ def _replayed(runner: TrialRunner, case: Case, limits: Limits, pairs: Sequence[P
         found = [numbered(one, at_ns, None) for one in found]
     else:
         again = led(replace(case.trial, step_ns=step_ns), at_ns, options.lead)
-        found = _placed(runner, [weighed(runner, one, again, limits) for one in found])
+        known = [replace(one, lead=options.lead, replay=replay_of(again)) for one in found]
+        found = _traced(runner, _placed(runner, [weighed(runner, one, again, limits) for one in known]), limits, options.traces)
     findings, observations = parted(found)
     return _sample(case, Hunted(limits, [(at_ns, at_ns)], step_ns, pairs, findings, observations=observations))
 
@@ -481,7 +483,7 @@ def _answer(row: Row) -> str:
         worst = findings[0]
         sample = next(sample for sample in row.samples if worst in sample.findings)
         parts.append(
-            f"{_happened(worst)}{f', before {worst.before}' if worst.before else ''}, at {units.whole(worst.instants)} of "
+            f"{_happened(worst)}{_before(worst)}, at {units.whole(worst.instants)} of "
             f"{_tried([sample])}{f' ({len(findings)} findings in all)' if len(findings) > 1 else ''}"
         )
         if worst.lead is not None:
@@ -500,6 +502,14 @@ def _answer(row: Row) -> str:
     if row.summary.interrupted:
         parts.append("this was interrupted, not everything was tried")
     return "; ".join(parts)
+
+
+def _before(one: Finding) -> str:
+    """Where the processor was when the frame came, and if that is in the kernel, where the driver went on."""
+    if not one.before or one.before.endswith(")"):
+        return f", before {one.before}" if one.before else ""
+    after = [step for step in one.trace if step.what != "event" and step.line and step.at_ns >= (one.arrival_ns or 0)]
+    return f", before {one.before}{f' and {after[0].text} ({Path(after[0].line).name})' if after else ''}"
 
 
 def _tried(samples: Sequence[Sample]) -> str:
