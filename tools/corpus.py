@@ -5,13 +5,15 @@
     python -m tools.corpus --build all                  # build/corpus/NAME/MODULE.ko of each; or a name, or several
     python -m tools.corpus --check all --budget 5m      # check each, and the unchanged drivers; an interrupted run goes on
     python -m tools.corpus --check all --again          # also those whose result is kept
+    python -m tools.corpus --check all --expected       # of faults only the rows that are expected to find them
     python -m tools.corpus --table                      # print what is kept
 
 Each file of tests/corpus declares one fault as edits of Debian's linux-source-6.1, so no code of the kernel is kept here. An edit
 names a function and a short text in it. It is an error if the text does not occur there exactly as often as expected, and if the
 driver then builds with a warning.
 
-A fault counts as found if a row of the checklist fails that does not fail with the unchanged driver.
+A fault counts as found if a row of the checklist fails that does not fail with the unchanged driver, the kernel's own. With
+--expected the rows that are expected to find a fault have the time that they have of the whole checklist's budget.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from irqlab.check import catalogue, clock
 from irqlab.errors import IrqlabError
 from irqlab.setup import drivers, kernel, kernel_sources
 from irqlab.setup.nics import TABLE
@@ -136,7 +139,7 @@ def load(directory: Path = FAULTS) -> list[Fault]:
 
 
 def unchanged(faults: Iterable[Fault]) -> list[Fault]:
-    """The drivers without edits, on the NICs that the faults are tried on."""
+    """The kernel's own drivers on the NICs that the faults are tried on."""
     pairs = dict.fromkeys((fault.driver, fault.nic) for fault in faults)
     return [
         Fault(f"{driver}-{nic}-{UNCHANGED}", driver, UNCHANGED, "", False, "", nic, "", "No edit.", ()) for driver, nic in pairs
@@ -202,6 +205,8 @@ class Kept:
     commit: str
     """Of this repository."""
     budget: str
+    only: str
+    """How the names of the rows begin that were tried; empty: all were."""
     failed: str
     """The names of the rows that failed, in the order in which they were run."""
     after_s: str
@@ -212,27 +217,35 @@ class Kept:
     """Why there is no checklist."""
 
 
-def check(fault: Fault, module: Path, budget: str) -> Kept:
-    """Runs `irqlab check` on a module."""
+def check(fault: Fault, driver: str, budget: str, only: str = "") -> Kept:
+    """Runs `irqlab check` on a driver. `only`: how the names of the rows begin that are tried; empty: all are."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "check.json"
-        command = ["./irqlab", "check", "--driver", str(module), "--nic", fault.nic, "--budget", budget, "--json", str(out)]
+        command = ["./irqlab", "check", "--driver", driver, "--nic", fault.nic, "--json", str(out)]
+        command += ["--only", only, "--budget", f"{part_s(budget, only):.0f}s"] if only else ["--budget", budget]
         done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
         if done.returncode not in (0, 1) or not out.is_file():
-            return Kept(fault.name, _commit(), budget, "", "", "", f"exit code {done.returncode}")
-        return kept_of(fault.name, budget, json.loads(out.read_text()))
+            return Kept(fault.name, _commit(), budget, only, "", "", "", f"exit code {done.returncode}")
+        return kept_of(fault.name, budget, json.loads(out.read_text()), only)
 
 
-def kept_of(name: str, budget: str, document: Mapping[str, Any]) -> Kept:
+def part_s(budget: str, only: str) -> float:
+    """The part of a budget, in seconds, that rows have whose names begin so."""
+    rows = [row for row in catalogue.rows() if not row.deep]
+    share = sum(row.share for row in rows if row.name.startswith(only)) / sum(row.share for row in rows)
+    return max(clock.LEAST_S, clock.seconds(budget) * share)
+
+
+def kept_of(name: str, budget: str, document: Mapping[str, Any], only: str = "") -> Kept:
     """What is kept of a checklist's document."""
     failed, after_s, passed_s = [], [], 0.0
     for row in document["rows"]:
         passed_s += row["seconds"]
         if row["status"] == "fail":
             failed.append(row["name"])
-            after_s.append(f"{passed_s:.0f}")
+            after_s.append(f"{row['ended_s'] or passed_s:.0f}")
     not_covered = [row["name"] for row in document["rows"] if row["status"] == "not covered"]
-    return Kept(name, _commit(), budget, " ".join(failed), " ".join(after_s), " ".join(not_covered), "")
+    return Kept(name, _commit(), budget, only, " ".join(failed), " ".join(after_s), " ".join(not_covered), "")
 
 
 def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int]]:
@@ -248,7 +261,7 @@ def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int]]:
 
 def table(faults: Sequence[Fault], kept: Mapping[str, Kept]) -> list[str]:
     """Lines of a table: which fault was found by which rows, after how long; and how many."""
-    lines, count = [f"{'fault':32} {'kind':22} {'expected':10} found by"], 0
+    lines, count = [f"{'fault':32} {'kind':22} {'rows':10} found by"], 0
     for fault in faults:
         try:
             rows = found(fault, kept)
@@ -258,7 +271,8 @@ def table(faults: Sequence[Fault], kept: Mapping[str, Kept]) -> list[str]:
             count += bool(rows) and not fault.is_control
         except CorpusError as error:
             said = f"({error})"
-        lines.append(f"{fault.name:32} {fault.kind:22} {fault.row or '-':10} {said}")
+        tried = (kept[fault.name].only or "all") if fault.name in kept else "-"
+        lines.append(f"{fault.name:32} {fault.kind:22} {tried:10} {said}")
     lines.append(f"{count} of {sum(not fault.is_control for fault in faults)} faults found")
     for driver in unchanged(faults):
         mine = kept.get(driver.name)
@@ -389,14 +403,15 @@ def _listed(faults: Sequence[Fault]) -> list[str]:
     return [*lines, f"{len(faults) - controls} faults, {controls} controls"]
 
 
-def _check_all(chosen: Sequence[Fault], budget: str, again: bool) -> None:
+def _check_all(chosen: Sequence[Fault], budget: str, again: bool, expected: bool) -> None:
     """Checks faults, and the unchanged drivers that they need; what is kept of the same budget is not checked again."""
     kept = _kept()
     wanted = list({fault.name: fault for fault in (*unchanged(chosen), *chosen)}.values())
     waiting = [one for one in wanted if again or one.name not in kept or kept[one.name].error or kept[one.name].budget != budget]
     for number, one in enumerate(waiting, 1):
         print(f"{number} of {len(waiting)}: {one.name}", file=sys.stderr)
-        kept[one.name] = check(one, build(one), budget)
+        driver = one.driver if one.kind == UNCHANGED else str(build(one))
+        kept[one.name] = check(one, driver, budget, one.row if expected else "")
         _keep(kept)
     print("\n".join(table(chosen, kept)))
 
@@ -411,6 +426,7 @@ def main(arguments: Sequence[str]) -> int:
     what.add_argument("--table", action="store_true", help="print what is kept of the checks")
     parser.add_argument("--budget", default=BUDGET, help=f"of each check (default: {BUDGET})")
     parser.add_argument("--again", action="store_true", help="also check what is kept")
+    parser.add_argument("--expected", action="store_true", help="of faults only the rows that are expected to find them")
     given = parser.parse_args(arguments)
     faults = load()
     if given.list:
@@ -421,7 +437,7 @@ def main(arguments: Sequence[str]) -> int:
         for fault in _chosen(faults, given.build):
             print(build(fault), flush=True)
     else:
-        _check_all(_chosen(faults, given.check), given.budget, given.again)
+        _check_all(_chosen(faults, given.check), given.budget, given.again, given.expected)
     return 0
 
 

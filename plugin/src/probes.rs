@@ -40,6 +40,8 @@ struct Probes {
 }
 
 static PROBES: Mutex<Option<Probes>> = Mutex::new(None);
+/// There are functions to probe: blocks are instrumented, also those that are translated between trials.
+static KNOWN: AtomicBool = AtomicBool::new(false);
 /// Entries are recorded, and calls fail.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
@@ -61,6 +63,7 @@ pub fn arm(functions: &[u64], ns_per_instruction: u64) -> Result<(), Refusal> {
         }
         anew
     });
+    KNOWN.fetch_or(!functions.is_empty(), Ordering::Relaxed);
     ACTIVE.store(!functions.is_empty(), Ordering::Relaxed);
     if functions.is_empty() {
         return Ok(());
@@ -98,7 +101,7 @@ pub fn entries() -> Vec<Entry> {
 
 /// Looks at a block that was translated.
 pub fn watch(translation: &Translation) {
-    if !ACTIVE.load(Ordering::Relaxed) {
+    if !KNOWN.load(Ordering::Relaxed) {
         return;
     }
     let start = translation.start();

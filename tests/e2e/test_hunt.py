@@ -70,11 +70,11 @@ def skip_without_turns() -> None:
         pytest.param("napi_stays_masked", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "left", marks=LONG),
         pytest.param("de_no_second_look", ("--rx", "de", "--tx", "interrupt"), "arrivals", "left", marks=LONG),
         pytest.param(
-            "tx_timer_not_armed", (*CARD, "--rx", "napi", "--tx", "off", "--until", "30"), "transmit", "kept", marks=LONG
+            "tx_timer_not_armed", (*CARD, "--rx", "napi", "--tx", "off", "--until", "30000"), "transmit", "kept", marks=LONG
         ),
         pytest.param(
             "tx_timer_gives_up",
-            (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--from", "960", "--until", "1025"),
+            (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--from", "960000", "--until", "1025000"),
             "transmit",
             "kept",
             marks=LONG,
@@ -90,9 +90,9 @@ def skip_without_turns() -> None:
                 "--irq-delay",
                 "5000",
                 "--from",
-                "5",
+                "5000",
                 "--until",
-                "40",
+                "40000",
                 "--ports",
                 "other",
             ),
@@ -102,7 +102,7 @@ def skip_without_turns() -> None:
         ),
         pytest.param(
             "ack_not_flushed",
-            (*CARD, "--rx", "napi", "--tx", "interrupt", "--write-delay", "2000", "--from", "20", "--until", "30"),
+            (*CARD, "--rx", "napi", "--tx", "interrupt", "--write-delay", "2000", "--from", "20000", "--until", "30000"),
             "arrivals",
             "left",
             marks=LONG,

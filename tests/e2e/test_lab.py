@@ -13,7 +13,7 @@ SHORT = {"duration_ns": 20_000_000, "warmup_ns": 10_000_000}
 
 def test_a_method_takes_its_own_options_and_those_of_the_load() -> None:
     lab = Lab("8139cp", cached=False)
-    found = lab.hunt(ports="same", begin=9.0, end=9.2, traces=0)
+    found = lab.hunt(ports="same", begin=9_000, end=9_200, traces=0)
     assert (found.method, found.summary.missed) == ("hunt", 0)
     assert 40 < found.summary.instants < 60
     (row,) = lab.measure("latency", size=512, **SHORT)

@@ -47,7 +47,7 @@ def tables(checked: Checked) -> list[Table]:
     groups: dict[str, list[Done]] = {}
     for one in checked.done.values():
         groups.setdefault(one.row.group, []).append(one)
-    columns = [Column("Row", number=False), Column("Result", number=False), Column("What was found", number=False)]
+    columns = [Column("Row", number=False), Column("Result", number=False), Column("What was found", number=False, prose=True)]
     return [
         Table(
             group,

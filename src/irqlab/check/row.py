@@ -13,9 +13,12 @@ from typing import Any, TypeVar
 from irqlab.check.clock import Allowance
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
+from irqlab.dut.agent import DutError
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError
+from irqlab.qemu.machine import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
@@ -23,7 +26,10 @@ from irqlab.trials.trial import Trial
 R = TypeVar("R")
 
 PASS, FAIL, NOT_SUPPORTED, NOT_COVERED = "pass", "fail", "not supported", "not covered"
+BROKEN = (DutError, KernelProblemError, MachineError)
+"""What goes wrong in the DUT: the driver's failure."""
 STATUSES = (PASS, FAIL, NOT_SUPPORTED, NOT_COVERED)
+OVERDRAFT = 2.0
 MOST_EVIDENCE = 60
 """Lines of evidence that are kept of a row."""
 
@@ -92,6 +98,12 @@ class TimedRunner(TrialRunner):
     def __init__(self, testbed: Testbed, allowance: Allowance, progress: Callable[[str], None]) -> None:
         super().__init__(testbed, threading.Semaphore(1), progress)
         self.allowance = allowance
+
+    def attempt(self, trial: Trial[R], cached: bool = True) -> R | IrqlabError:
+        """As TrialRunner's. Findings are made small in the same time again; then it raises CancelledError."""
+        if self.allowance.used_s > OVERDRAFT * self.allowance.seconds:
+            raise CancelledError("no time is left")
+        return super().attempt(trial, cached)
 
     def attempts(self, trials: Sequence[Trial[R]], what: str) -> list[R | IrqlabError]:
         """As TrialRunner's; a trial for which no time was left has a CancelledError as its result."""

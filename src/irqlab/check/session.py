@@ -14,14 +14,11 @@ from typing import Any
 from rich.markup import escape
 
 from irqlab.check.clock import Budget
-from irqlab.check.row import NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
+from irqlab.check.row import BROKEN, NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
-from irqlab.dut.agent import DutError
-from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, current, workers
-from irqlab.qemu.machine import MachineError
 from irqlab.runner.jobs import terminate_like_ctrl_c
 from irqlab.runner.progress import ProgressDisplay
 from irqlab.setup import nics
@@ -110,7 +107,7 @@ def _comes_up(subject: Subject, waiting: dict[str, Row], found: dict[str, Done],
     try:
         _ = subject.testbed.prepared
         _ = subject.facts
-    except (DutError, KernelProblemError, MachineError) as error:
+    except BROKEN as error:
         if isinstance(error, CancelledError):
             raise
         if row := waiting.pop(COMES_UP, None):
@@ -178,7 +175,7 @@ def attempt(run: Callable[[], Outcome]) -> Outcome:
         return outcome
     except CancelledError:
         raise
-    except (DutError, KernelProblemError, MachineError) as error:
+    except BROKEN as error:
         return _problem(error)
     except IrqlabError as error:
         return not_covered(f"it could not be tried: {error}")

@@ -130,9 +130,7 @@ def ask(dut: Agent, interface: str) -> Facts:
         pauses=dict(re.findall(r"^(Autonegotiate|RX|TX):\s+(\w+)", texts["-a"], re.MULTILINE)),
         info=dict(re.findall(r"^([\w-]+):[ \t]*(.*)$", texts["-i"], re.MULTILINE)),
         statistics={name.strip(): int(n) for name, n in re.findall(r"^ +(\S[^\n]*?): (\d+)$", texts["-S"], re.MULTILINE)},
-        private_flags={
-            name: value == "on" for name, value in re.findall(r"^(\S+)\s*:\s+(on|off)$", texts["--show-priv-flags"], re.MULTILINE)
-        },
+        private_flags=private_flags_of(texts["--show-priv-flags"]),
         link=dict(re.findall(r"^\t([\w -]+):[ \t]*(.*)$", texts[""], re.MULTILINE)),
         mtu=mtu_of(dut.attempt("ip", "-d", "link", "show", interface)["out"]),
         files=frozenset(found),
@@ -152,6 +150,11 @@ def rings_of(text: str) -> Rings | None:
     if any(len(found) != 2 for found in sizes.values()):
         return None
     return Rings(sizes["RX"][1], sizes["TX"][1], sizes["RX"][0], sizes["TX"][0])
+
+
+def private_flags_of(text: str) -> dict[str, bool]:
+    """The lines of `ethtool --show-priv-flags`: whether each is on."""
+    return {name: value == "on" for name, value in re.findall(r"^(\S+)\s*:\s+(on|off)$", text, re.MULTILINE)}
 
 
 def channels_of(text: str) -> dict[str, int]:

@@ -13,6 +13,7 @@ from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, group, numbered
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_lead
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntTrial
 
@@ -49,9 +50,9 @@ def _broken(runner: TrialRunner, case: Case, calls: int, error: IrqlabError) -> 
     Calls with the same message are one finding.
     """
     by_message: dict[str, list[tuple[int, IrqlabError]]] = {}
-    for number in range(calls):
-        found = runner.attempt(failing_call(case.trial, number, 0))
-        if isinstance(found, IrqlabError):
+    alone = runner.attempts([failing_call(case.trial, number, 0) for number in range(calls)], f"{case.kind}, one call at a time")
+    for number, found in enumerate(alone):
+        if isinstance(found, IrqlabError) and not isinstance(found, CancelledError):
             by_message.setdefault(NUMBER.sub("#", said(found)), []).append((number, found))
     for members in by_message.values():
         first, message = members[0]

@@ -47,13 +47,13 @@ def busy_spans(found: HuntResult, step_ns: int, before_ns: int) -> list[tuple[in
 
 
 def chosen_spans(
-    spans: Iterable[tuple[int, int]], begin_us: float | None, end_us: float | None, before_ns: int, step_ns: int
+    spans: Iterable[tuple[int, int]], begin_ns: int | None, end_ns: int | None, before_ns: int, step_ns: int
 ) -> list[tuple[int, int]]:
-    """The parts of spans that lie between two instants in µs (None: no limit), and before an instant."""
-    low = 0 if begin_us is None else -(-round(begin_us * 1e3) // step_ns) * step_ns
+    """The parts of spans that lie between two instants (None: no limit), and before an instant."""
+    low = 0 if begin_ns is None else -(-begin_ns // step_ns) * step_ns
     high = (before_ns - 1) // step_ns * step_ns
-    if end_us is not None:
-        high = min(high, round(end_us * 1e3) // step_ns * step_ns)
+    if end_ns is not None:
+        high = min(high, end_ns // step_ns * step_ns)
     return [(max(a, low), min(b, high)) for a, b in spans if max(a, low) <= min(b, high)]
 
 

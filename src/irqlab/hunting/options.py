@@ -79,7 +79,8 @@ class Options:
         int | None,
         typer.Option(
             "--instants",
-            help=f"Maximum number of instants; the step grows if necessary. Default: all; {CHANGE_INSTANTS} of each change.",
+            help=f"Maximum number of instants; the step grows if necessary. Of calls that fail: the first ones. "
+            f"Default: all; {CHANGE_INSTANTS} of each change.",
         ),
     ] = None
     switches: Annotated[
@@ -103,10 +104,10 @@ class Options:
         ),
     ] = 0
     begin: Annotated[
-        float | None, typer.Option("--from", help="First instant, in µs after the first event.", rich_help_panel=RARE)
+        int | None, typer.Option("--from", help="First instant, in ns after the first event.", rich_help_panel=RARE)
     ] = None
     end: Annotated[
-        float | None, typer.Option("--until", help="Last instant, in µs after the first event.", rich_help_panel=RARE)
+        int | None, typer.Option("--until", help="Last instant, in ns after the first event.", rich_help_panel=RARE)
     ] = None
     at: Annotated[
         int | None,
@@ -154,12 +155,11 @@ class Options:
             raise IrqlabError(f"--bound {self.bound:.10g}: allowed are 0 to 1000000 µs")
         if not 0.01 <= self.first_gap * self.first < 7_000 or self.first_gap < 0.01:
             raise IrqlabError(f"--first-gap {self.first_gap:.10g}: at least 0.01 µs, and all frames of --first within 7000 µs")
-        replayed_us = None if self.at is None else self.at / 1e3
-        for option, at_us in (("--from", self.begin), ("--until", self.end), ("--at", replayed_us)):
-            if at_us is not None and not 0 <= at_us < MAX_PERIOD_NS / 1e3:
-                raise IrqlabError(f"{option}: allowed are instants before the next pair, less than {MAX_PERIOD_NS / 1e3:.10g} µs")
+        for option, at_ns in (("--from", self.begin), ("--until", self.end), ("--at", self.at)):
+            if at_ns is not None and not 0 <= at_ns < MAX_PERIOD_NS:
+                raise IrqlabError(f"{option}: allowed are instants before the next pair, less than {MAX_PERIOD_NS} ns")
         if self.begin is not None and self.end is not None and self.begin > self.end:
-            raise IrqlabError(f"--from {self.begin:.10g}: it is after --until {self.end:.10g}")
+            raise IrqlabError(f"--from {self.begin}: it is after --until {self.end}")
         if self.at is None and (self.repeat > 1 or self.lead):
             raise IrqlabError("--repeat, --lead: they need --at")
         if self.at is not None and (self.begin is not None or self.end is not None):

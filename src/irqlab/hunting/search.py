@@ -73,6 +73,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         calls = max(alone.calls, default=0)
         if not calls:
             return Hunted(limits, (), 1, (), ())
+        calls = min(calls, case.instants or calls)
         judged, findings = fail_calls(runner, case, calls, limits)
         return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from irqlab import units
 from irqlab.config.values import Count
 from irqlab.config.workload import Workload
-from irqlab.debug.evidence import config_of, coverage_of, places_of, trace_of, traceable
+from irqlab.debug.evidence import config_of, coverage_of, places_of, replay_of, trace_of, traceable
 from irqlab.debug.trace import held_by
 from irqlab.dut.agent import NotSupportedError
 from irqlab.errors import IrqlabError
@@ -256,7 +256,8 @@ def _replayed(runner: TrialRunner, case: Case, limits: Limits, pairs: Sequence[P
         found = [numbered(one, at_ns, None) for one in found]
     else:
         again = led(replace(case.trial, step_ns=step_ns), at_ns, options.lead)
-        found = _placed(runner, [weighed(runner, one, again, limits) for one in found])
+        known = [replace(one, lead=options.lead, replay=replay_of(again)) for one in found]
+        found = _traced(runner, _placed(runner, [weighed(runner, one, again, limits) for one in known]), limits, options.traces)
     findings, observations = parted(found)
     return _sample(case, Hunted(limits, [(at_ns, at_ns)], step_ns, pairs, findings, observations=observations))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irqlab import units
@@ -203,7 +204,7 @@ def _answer(row: Row) -> str:
         worst = findings[0]
         sample = next(sample for sample in row.samples if worst in sample.findings)
         parts.append(
-            f"{_happened(worst)}{f', before {worst.before}' if worst.before else ''}, at {units.whole(worst.instants)} of "
+            f"{_happened(worst)}{_before(worst)}, at {units.whole(worst.instants)} of "
             f"{_tried([sample])}{f' ({len(findings)} findings in all)' if len(findings) > 1 else ''}"
         )
         if worst.lead is not None:
@@ -222,6 +223,14 @@ def _answer(row: Row) -> str:
     if row.summary.interrupted:
         parts.append("this was interrupted, not everything was tried")
     return "; ".join(parts)
+
+
+def _before(one: Finding) -> str:
+    """Where the processor was when the frame came, and if that is in the kernel, where the driver went on."""
+    if not one.before or one.before.endswith(")"):
+        return f", before {one.before}" if one.before else ""
+    after = [step for step in one.trace if step.what != "event" and step.line and step.at_ns >= (one.arrival_ns or 0)]
+    return f", before {one.before}{f' and {after[0].text} ({Path(after[0].line).name})' if after else ''}"
 
 
 def _tried(samples: Sequence[Sample]) -> str:

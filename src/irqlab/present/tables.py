@@ -20,6 +20,8 @@ class Column:
     number: bool = True
     title: str = ""
     unit: str = ""
+    prose: bool = False
+    """Its cells are sentences, which a terminal wraps."""
 
 
 @dataclass(frozen=True)

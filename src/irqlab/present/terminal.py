@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import re
+
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from irqlab import units
@@ -14,6 +16,8 @@ from irqlab.present import tables
 
 PLAIN_WIDTH = 250
 """Maximum table width if the output is not a terminal."""
+PROSE_WIDTH, LEAST_PROSE = 120, 24
+"""Width of a table with sentences if the output is not a terminal, and of a column of them."""
 
 
 def show(table: Table, console: Console | None = None) -> None:
@@ -21,14 +25,20 @@ def show(table: Table, console: Console | None = None) -> None:
     console = console or Console(highlight=False)
     usual = console.width
     whole = Measurement.get(console, console.options.update(width=PLAIN_WIDTH), table).maximum
-    names = table.columns[0]
-    foldable = max((len(str(cell)) for cell in names.cells), default=0) - (names.min_width or 0)
-    needed = whole - foldable if console.is_terminal else PLAIN_WIDTH
+    prose = [column for column in table.columns[1:] if not column.no_wrap]
+    foldable = sum(_longest(column) - (column.min_width or 0) for column in (table.columns[0], *prose))
+    needed = whole - foldable if console.is_terminal else PROSE_WIDTH if prose else PLAIN_WIDTH
     try:
-        console.width = max(usual, needed)
-        console.print(table)
+        console.width = max(usual, needed) if console.is_terminal or not prose else needed
+        with console.capture() as printed:
+            console.print(table)
+        console.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
     finally:
         console.width = usual
+
+
+def _longest(column: Column) -> int:
+    return max((len(str(cell)) for cell in column.cells), default=0)
 
 
 _STYLES = {"good": "green", "warn": "yellow", "bad": "bold red", "strong": "bold"}
@@ -46,7 +56,8 @@ def rich_table(table: tables.Table) -> Table:
         names = number == 0 and not column.number
         made.add_column(
             Text("\n".join(text for text in (column.text, column.unit) if text)), justify="right" if column.number else "left",
-            no_wrap=not names, overflow="fold", min_width=longest if names else None,
+            no_wrap=not (names or column.prose), overflow="fold",
+            min_width=longest if names else LEAST_PROSE if column.prose else None,
         )  # fmt: skip
     for number, row in enumerate(table.rows):
         made.add_row(*(_cell(cell) for cell in row))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a trial does besides traffic, at regular instants.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 use crate::backend::Backend;
@@ -31,6 +33,8 @@ pub enum Action {
         after: u64,
         value: u64,
     },
+    /// A frame of any length arrives, without its FCS, in base64. Streams have none that are too long.
+    Frame { port: usize, data: String },
 }
 
 impl EventPlan {
@@ -39,11 +43,15 @@ impl EventPlan {
         if self.every_ns == 0 {
             return Err("every_ns is 0".into());
         }
-        match self.action {
-            Action::Interrupt { port } if port >= ports => {
+        match &self.action {
+            Action::Interrupt { port } | Action::Frame { port, .. } if *port >= ports => {
                 Err(format!("port is {port}: there are {ports}"))
             }
-            Action::Fail { function, .. } if function >= functions => Err(format!(
+            Action::Frame { data, .. } => STANDARD
+                .decode(data)
+                .map(drop)
+                .map_err(|error| format!("data: {error}")),
+            Action::Fail { function, .. } if *function >= functions => Err(format!(
                 "function is {function}: there are {functions} probes"
             )),
             _ => Ok(()),
@@ -92,13 +100,16 @@ impl Events {
         while let Some(index) = self.due(now_ns) {
             self.cued.take_if(|(cued, _)| *cued == index);
             let (plan, done) = &mut self.plans[index];
-            match plan.action {
-                Action::Interrupt { port } => backend.interrupt(port),
+            match &plan.action {
+                Action::Interrupt { port } => backend.interrupt(*port),
                 Action::Fail {
                     function,
                     after,
                     value,
-                } => backend.fail(function, after + *done, value),
+                } => backend.fail(*function, after + *done, *value),
+                Action::Frame { port, data } => {
+                    backend.send(*port, &STANDARD.decode(data).unwrap_or_default());
+                }
             }
             *done += 1;
         }
@@ -139,7 +150,8 @@ mod tests {
         fn instructions(&self) -> u64 {
             0
         }
-        fn send(&mut self, _: usize, _: &[u8]) -> Outcome {
+        fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
+            self.0.push(format!("frame {port} {frame:?}"));
             Outcome::Sent
         }
         fn fail(&mut self, function: usize, after: u64, value: u64) {
@@ -177,6 +189,21 @@ mod tests {
             log.0,
             ["interrupt 1", "fail 0 3 7", "interrupt 1", "fail 0 4 7"]
         );
+    }
+
+    #[test]
+    fn a_frame_arrives() {
+        let read = |data: &str| {
+            let action = serde_json::json!({"kind": "frame", "port": 1, "data": data});
+            let plan = serde_json::json!({"do": action, "first_ns": 5, "every_ns": 1, "count": 1});
+            serde_json::from_value::<EventPlan>(plan).unwrap()
+        };
+        assert!(read("AQI=").check(1, 0).is_err_and(|why| why.contains("there are 1")));
+        assert!(read("?").check(2, 0).is_err_and(|why| why.contains("data: ")));
+        assert_eq!(read("AQI=").check(2, 0), Ok(()));
+        let (mut events, mut log) = (Events::new(&[read("AQI=")], 0), Log::default());
+        events.advance(5, &mut log);
+        assert_eq!(log.0, ["frame 1 [1, 2]"]);
     }
 
     #[test]

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from irqlab.check import packets, subject, wire
 from irqlab.check.packets import TCP, UDP, Packet
+from irqlab.check.rows import calls
 from irqlab.check.rows.life import leak_kib
 from irqlab.check.rows.numbers import BAD, GOOD, Reading, _wrong
 from irqlab.check.wire import Arrival, Carried, Order
@@ -74,6 +77,24 @@ def test_differences() -> None:
     assert "differs from byte 50 on" in wire.difference(Order(data), arrived(data[:50] + b"\0" + data[51:]))
     assert "with 115 bytes" in wire.difference(Order(data), arrived(data + b"\0"))
     assert "was not taken: no" in wire.difference(Order(data), Carried(error="no"))
+
+
+def test_calls_are_spread_evenly_from_the_beginning_on() -> None:
+    found = list(calls.spread({"kmalloc": 100, "build_skb": 2}))
+    assert len(found) == len(set(found)) == 102
+    assert [name for name, _ in found[:4]] == ["kmalloc", "build_skb"] * 2
+    first = sorted(number for name, number in found[:14] if name == "kmalloc")
+    assert max(b - a for a, b in pairwise([-1, *first, 100])) <= 20
+
+
+def test_calls_are_counted_by_function() -> None:
+    entries = [[0, 5, 0, False], [2, 6, 0, False], [2, 7, 0, True]]
+    assert calls._counted(entries, {"a": 1, "b": 2, "c": 3}) == {"a": 1, "c": 2}
+
+
+def test_private_flags() -> None:
+    text = "Private flags for eth0:\nlegacy-rx    : on\ns0ix-enabled : off\n"
+    assert subject.private_flags_of(text) == {"legacy-rx": True, "s0ix-enabled": False}
 
 
 def test_padding() -> None:

@@ -173,17 +173,17 @@ def test_allocators_fail_from_shortly_before_the_interface_is_set_up(allocating)
     flags = "/sys/class/net/eth1/flags"
     case = found[3]
     assert told(case.trial) == {
-        "first_frames": 0, "frames": 0, "period_ns": 5_500 * MS, "check": True, "tolerates": ("lost", "late"),
+        "first_frames": 0, "frames": 0, "period_ns": 5_950 * MS, "check": True, "tolerates": ("lost", "late"),
         "steps": (
             Step(0, flags, "0x1002"),
-            Step(10 * MS, flags, "0x1003", may_fail=True),
-            Step(60 * MS, flags, "0x1002"),
-            Step(80 * MS, flags, "0x1003"),
+            Step(150 * MS, flags, "0x1003", may_fail=True),
+            Step(300 * MS, flags, "0x1002"),
+            Step(450 * MS, flags, "0x1003"),
         ),
         "probes": (*SENT, 0x200),
-        "failing": Failing(3, 0, 10 * MS - 1_000, until_ns=60 * MS),
+        "failing": Failing(3, 0, 150 * MS - 1_000, until_ns=300 * MS),
     }  # fmt: skip
-    assert told(case.alone) == told(case.trial) | {"pairs": 3, "failing": Failing(3, 0, 10 * MS - 1_000, NEVER, 60 * MS)}
+    assert told(case.alone) == told(case.trial) | {"pairs": 3, "failing": Failing(3, 0, 150 * MS - 1_000, NEVER, 300 * MS)}
 
 
 def test_allocators_fail_at_the_interfaces_of_the_chosen_ports(allocating):

@@ -94,23 +94,23 @@ def test_without_limits_all_spans_are_chosen():
 
 
 def test_a_range_cuts_spans():
-    assert chosen_spans(SPANS, 0.5, 2.5, PERIOD_NS, STEP_NS) == [(500, 1_000), (2_000, 2_500)]
-    assert chosen_spans(SPANS, 1.0, 2.0, PERIOD_NS, STEP_NS) == [(1_000, 1_000), (2_000, 2_000)]
-    assert chosen_spans(SPANS, 1.004, 1.996, PERIOD_NS, STEP_NS) == []
+    assert chosen_spans(SPANS, 500, 2_500, PERIOD_NS, STEP_NS) == [(500, 1_000), (2_000, 2_500)]
+    assert chosen_spans(SPANS, 1_000, 2_000, PERIOD_NS, STEP_NS) == [(1_000, 1_000), (2_000, 2_000)]
+    assert chosen_spans(SPANS, 1_004, 1_996, PERIOD_NS, STEP_NS) == []
 
 
 def test_only_instants_within_a_range_are_chosen():
-    assert chosen_spans(SPANS, 0.501, 2.503, PERIOD_NS, STEP_NS) == [(504, 1_000), (2_000, 2_500)]
+    assert chosen_spans(SPANS, 501, 2_503, PERIOD_NS, STEP_NS) == [(504, 1_000), (2_000, 2_500)]
 
 
 def test_a_range_may_begin_with_the_first_event():
-    assert chosen_spans(SPANS, 0.0, 0.0, PERIOD_NS, STEP_NS) == [(0, 0)]
+    assert chosen_spans(SPANS, 0, 0, PERIOD_NS, STEP_NS) == [(0, 0)]
 
 
-@pytest.mark.parametrize("end_us", [None, 50.0])
-def test_no_instant_is_at_or_after_the_frames_at_the_end_of_a_pair(end_us):
-    assert chosen_spans(SPANS, None, end_us, 2_400, STEP_NS) == [(0, 1_000), (2_000, 2_396)]
-    assert chosen_spans(SPANS, None, end_us, 2_401, STEP_NS) == [(0, 1_000), (2_000, 2_400)]
+@pytest.mark.parametrize("end_ns", [None, 50_000])
+def test_no_instant_is_at_or_after_the_frames_at_the_end_of_a_pair(end_ns):
+    assert chosen_spans(SPANS, None, end_ns, 2_400, STEP_NS) == [(0, 1_000), (2_000, 2_396)]
+    assert chosen_spans(SPANS, None, end_ns, 2_401, STEP_NS) == [(0, 1_000), (2_000, 2_400)]
 
 
 ONE = HuntTrial(1, 0, 0, frame_bytes=128, period_ns=PERIOD_NS)

@@ -92,9 +92,9 @@ def test_the_first_frames_have_to_come_within_the_pair_and_one_after_the_other(f
 
 @pytest.mark.parametrize(("option", "name"), [("--from", "begin"), ("--until", "end")])
 def test_a_range_is_within_ten_seconds(option, name):
-    assert [getattr(Options(**{name: at}), name) for at in (0.0, 9_999_999.0)] == [0.0, 9_999_999.0]
-    for at in (-0.1, 1e7):
-        assert refused(**{name: at}) == f"{option}: allowed are instants before the next pair, less than 10000000 µs"
+    assert [getattr(Options(**{name: at}), name) for at in (0, 9_999_999_999)] == [0, 9_999_999_999]
+    for at in (-1, 10_000_000_000):
+        assert refused(**{name: at}) == f"{option}: allowed are instants before the next pair, less than 10000000000 ns"
 
 
 def test_an_instant_to_replay_is_within_ten_seconds():
@@ -104,9 +104,8 @@ def test_an_instant_to_replay_is_within_ten_seconds():
 
 
 def test_a_range_ends_after_its_beginning():
-    assert Options(begin=2.0, end=2.0).end == 2.0
-    assert refused(begin=2.5, end=2.0) == "--from 2.5: it is after --until 2"
-    assert refused(begin=1_234_567.5, end=1_234_567.0) == "--from 1234567.5: it is after --until 1234567"
+    assert Options(begin=2_000, end=2_000).end == 2_000
+    assert refused(begin=2_500, end=2_000) == "--from 2500: it is after --until 2000"
 
 
 @pytest.mark.parametrize("options", [{"repeat": 2}, {"lead": 1}])
@@ -114,6 +113,6 @@ def test_only_an_instant_is_repeated_and_led_to(options):
     assert refused(**options) == "--repeat, --lead: they need --at"
 
 
-@pytest.mark.parametrize("options", [{"begin": 1.0}, {"end": 1.0}, {"begin": 0.0}, {"end": 0.0}])
+@pytest.mark.parametrize("options", [{"begin": 1}, {"end": 1}, {"begin": 0}, {"end": 0}])
 def test_an_instant_and_a_range_are_not_both_asked_for(options):
     assert refused(at=5, **options) == "--at: it cannot be combined with --from and --until"

@@ -107,13 +107,13 @@ def test_the_step_grows_until_no_more_instants_are_left_than_the_limit(instants,
 
 def test_a_range_in_which_the_dut_halts_is_refused():
     with pytest.raises(IrqlabError, match=r"^--from, --until: the DUT halts in the whole of that time"):
-        hunted(answers(), begin=20.0, end=30.0)
+        hunted(answers(), begin=20_000, end=30_000)
 
 
 def test_the_progress_says_how_many_trials_are_done():
     said: list[str] = []
     runner, _ = runner_of(answers(), said)
-    hunt(runner, replace(CASE, port="other"), Options(step=500, begin=8.0))
+    hunt(runner, replace(CASE, port="other"), Options(step=500, begin=8_000))
     assert said == ["arrivals, other port, instants: 1 of 1"]
 
 
@@ -171,7 +171,7 @@ def test_a_dut_that_fails_in_neither_half_of_a_trial_has_the_whole_trial_in_its_
 
 
 def test_an_odd_number_of_instants_is_halved():
-    found, asked = hunted(answers(fails=lambda gaps: 12_000 in gaps), step=100, begin=10.8)
+    found, asked = hunted(answers(fails=lambda gaps: 12_000 in gaps), step=100, begin=10_800)
     assert [(trial.pairs, trial.first_gap_ns) for trial in asked] == [
         (5, 10_800),
         (2, 10_800),

@@ -17,6 +17,7 @@ from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting import search
 from irqlab.hunting.cases import ALONE_PAIRS
+from irqlab.hunting.findings import Finding
 from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import Options
 from irqlab.methods import catalogue, hunt
@@ -105,16 +106,16 @@ def test_both_ports_are_tried() -> None:
 
 
 def test_the_range_can_be_limited() -> None:
-    found, _ = hunted(Options(ports="same", begin=1.0, end=1.1))
+    found, _ = hunted(Options(ports="same", begin=1_000, end=1_100))
     assert found.samples[0].spans_ns == ((1_000, 1_100),)
     with pytest.raises(IrqlabError, match="halts in the whole of that time"):
-        hunted(Options(begin=1_000.0, end=2_000.0))
+        hunted(Options(begin=1_000_000, end=2_000_000))
 
 
 @pytest.mark.parametrize("lose", [False, True])
 def test_a_missed_window_is_one_finding_with_the_shortest_lead(lose: bool) -> None:
     window = range(9_000, 9_021, 4)
-    found, _ = hunted(Options(begin=8.0, end=10.0), window=window, lose=lose)
+    found, _ = hunted(Options(begin=8_000, end=10_000), window=window, lose=lose)
     same, other = found.samples
     (finding,) = same.findings
     assert (finding.what, finding.from_ns, finding.to_ns, finding.instants) == ("lost" if lose else "left", 9_000, 9_020, 6)
@@ -128,13 +129,26 @@ def test_a_missed_window_is_one_finding_with_the_shortest_lead(lose: bool) -> No
     assert answer.endswith("; replay: --ports same --at 9000 --lead 2.")
 
 
+def test_an_instruction_of_the_kernel_is_followed_by_the_drivers_next_line() -> None:
+    finding = Finding("arrivals", "same", "left", 0, 0, 1, 5, 0, 0, before="kmem_cache_free+0x2", arrival_ns=50)
+    event, early, late = (trace.Step(at, what, text, 0, line, (), "") for at, what, text, line in STEPS)
+    assert hunt._before(replace(finding, before="")) == ""
+    assert hunt._before(replace(finding, before="poll+0x5 (nic.c:9)")) == ", before poll+0x5 (nic.c:9)"
+    assert hunt._before(finding) == ", before kmem_cache_free+0x2"
+    traced = replace(finding, trace=(early, event, late))
+    assert hunt._before(traced) == ", before kmem_cache_free+0x2 and rx_skb (nic.c:70)"
+
+
+STEPS = ((50, "event", "a frame comes", ""), (40, "enter", "poll", "d/nic.c:60"), (60, "enter", "rx_skb", "d/nic.c:70"))
+
+
 def rows_of(found: MethodResult) -> Any:
     return catalogue.rows([document([found], [dut(found.driver, found.nic)])])
 
 
 def test_a_replay_is_repeated_and_not_cached() -> None:
     found, racy = hunted(Options(ports="same", at=9_000, lead=2, repeat=5), window=range(9_000, 9_001))
-    assert found.summary == hunt.Summary(5, 5, replayed=5, testbed=None)
+    assert found.summary == hunt.Summary(5, 5, replayed=5, testbed={"driver": "racy"})
     tried = [(trial.pairs, trial.first_gap_ns) for trial in racy.hunts if trial.frames]
     # Then once without a further frame, and with one.
     assert tried == [(3, 8_992)] * 6 + [(4, 8_992)]
@@ -202,7 +216,7 @@ def test_work_that_ends_by_itself_is_observed_and_fails_no_hunt(monkeypatch: pyt
     ]
     steps = tuple(trace.Step(at_ns, what, text, 0, "", (), "") for at_ns, what, text in told)
     monkeypatch.setattr(hunt, "trace_of", lambda *_: steps)
-    found = hunt.run(stand_on(Busy(lambda offered: offered)), Workload(), Options(ports="same", begin=8.0, end=10.0))
+    found = hunt.run(stand_on(Busy(lambda offered: offered)), Workload(), Options(ports="same", begin=8_000, end=10_000))
     (sample,) = found.samples
     (one,) = sample.observations
     assert (one.what, one.at_ns, one.by_itself_ns) == ("held", 9_000, 500_000)
@@ -274,7 +288,7 @@ def test_a_message_is_a_finding_with_few_pairs() -> None:
                 raise KernelProblemError("WARNING: CPU: 0")
             return super().forwarded(spec)
 
-    found = hunt.run(stand_on(Warns(lambda offered: offered)), Workload(), Options(ports="same", begin=8.0, end=10.0))
+    found = hunt.run(stand_on(Warns(lambda offered: offered)), Workload(), Options(ports="same", begin=8_000, end=10_000))
     (finding,) = found.samples[0].findings
     assert (finding.what, finding.at_ns, finding.lead, finding.said) == ("message", 9_004, 0, "WARNING: CPU: 0")
     assert catalogue.methods()["hunt"].failed(rows_of(found))

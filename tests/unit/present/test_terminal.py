@@ -8,7 +8,8 @@ from rich.table import Table
 
 from irqlab import units
 from irqlab.methods import catalogue
-from irqlab.present import terminal
+from irqlab.present import tables, terminal
+from irqlab.present.tables import Cell, Column
 from irqlab.present.variants import Row
 from tests.data.samples import sample
 
@@ -47,6 +48,21 @@ def test_a_file_gets_whole_lines_of_plain_text(method):
     assert "…" not in text
     assert "8255x interrupt/interrupt" in text
     assert units.NARROW not in text
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("width", [None, 40, 80])
+def test_no_line_ends_with_blanks(method, width):
+    assert not [line for line in shown(table_of(method, rows(method)), width).splitlines() if line != line.rstrip()]
+
+
+@pytest.mark.parametrize("width", [None, 80])
+def test_a_long_sentence_is_wrapped_and_takes_no_room_from_the_others(width):
+    columns = [Column("Row", False), Column("Result", False), Column("What was found", False, prose=True)]
+    cells = [Cell("A frame at every instant"), Cell("not supported"), Cell("a word " * 100)]
+    lines = shown(terminal.rich_table(tables.Table("Races", columns, [cells])), width).splitlines()
+    assert any("A frame at every instant  not supported  a word" in line for line in lines)
+    assert max(map(len, lines)) <= (width or terminal.PROSE_WIDTH)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from irqlab.check import catalogue, clock
 from irqlab.setup.paths import cache_dir
 from tools import corpus
 from tools.corpus import CorpusError, Edit, Fault, Kept
@@ -156,7 +157,7 @@ def test_the_edits_fit_the_source(one: Fault) -> None:
 
 
 def document(*rows: tuple[str, str, float]) -> dict[str, Any]:
-    return {"rows": [{"name": name, "status": status, "seconds": seconds} for name, status, seconds in rows]}
+    return {"rows": [{"name": name, "status": status, "seconds": seconds, "ended_s": None} for name, status, seconds in rows]}
 
 
 def test_what_is_kept_of_a_checklist() -> None:
@@ -165,8 +166,16 @@ def test_what_is_kept_of_a_checklist() -> None:
     assert (kept.failed, kept.after_s, kept.not_covered, kept.error) == ("ring-down frames-own", "12 17", "power-wake", "")
 
 
+def test_rows_have_their_part_of_the_budget() -> None:
+    whole = sum(row.share for row in catalogue.rows() if not row.deep)
+    mine = sum(row.share for row in catalogue.rows() if row.name.startswith("races"))
+    assert corpus.part_s("10m", "races") == pytest.approx(600 * mine / whole)
+    assert corpus.part_s("10m", "") == 600
+    assert corpus.part_s("10s", "polling") == clock.LEAST_S
+
+
 def kept(name: str, failed: str = "", after_s: str = "", error: str = "") -> Kept:
-    return Kept(name, "c", "5m", failed, after_s, "", error)
+    return Kept(name, "c", "5m", "", failed, after_s, "", error)
 
 
 def test_found_is_what_fails_only_with_the_fault() -> None:
@@ -187,10 +196,10 @@ def test_the_table_counts_what_was_found() -> None:
     }  # fmt: skip
     lines = corpus.table([fault(), fault("two"), fault("three"), fault("four")], results)
     assert [" ".join(line.split()) for line in lines[1:]] == [
-        "one lost wake-up life ring-down (20 s)",
-        "two lost wake-up life nothing",
-        "three lost wake-up life (not checked)",
-        "four lost wake-up life nothing; as without it: life-up",
+        "one lost wake-up all ring-down (20 s)",
+        "two lost wake-up all nothing",
+        "three lost wake-up - (not checked)",
+        "four lost wake-up all nothing; as without it: life-up",
         "1 of 4 faults found",
         f"{plain} unchanged - life-up",
     ]

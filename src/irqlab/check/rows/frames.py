@@ -22,7 +22,16 @@ PER_TRIAL = 128
 """Sizes in one trial, in each direction: a trial has at most 256 streams."""
 ROOM = 1.5
 """Frames come at the line rate divided by this."""
-VLAN, OTHER_VLAN = 5, 4094
+VLAN, OTHER_VLAN, UNKNOWN_VLAN = 5, 4094, 77
+VLAN_OFFLOADS = {"rxvlan": "rx-vlan-offload", "txvlan": "tx-vlan-offload"}
+VLAN_MODES = (
+    (("rxvlan", "on"), ("txvlan", "on")),
+    (("rxvlan", "off"), ("txvlan", "off")),
+    # On again: a driver may say at first that the NIC does it, and not have told the NIC. It may look at it only when rx changes.
+    (("rxvlan", "on"), ("txvlan", "on"), ("rx", "off"), ("rx", "on")),
+    (("rxvlan", "off"),),
+    (("rxvlan", "on"), ("txvlan", "off")),
+)
 MODEL_MTU = {"irqlab-8139cp": 2000}
 """NIC models that cut longer frames, which the NIC does not (docs/inside/rtl8139-model.md)."""
 TCP_MSS = 1448
@@ -265,6 +274,7 @@ def _filters(place: Workplace) -> Outcome:
             change(dut)
             ready(dut)
             _listens(dut, tally, state, exact)
+        _every_tag(dut, tally)
     return tally.outcome(f"the right frames arrived in {len(_states())} states: groups, promiscuous, all groups, down and up")
 
 
@@ -360,9 +370,21 @@ def _new_address(dut: Dut, tally: Tally, when: str, new: str, old: str, exact: b
 def _vlan(place: Workplace) -> Outcome:
     """Frames with a VLAN tag, put in and taken out by the NIC and by the kernel."""
     tally = Tally()
+    how = _in_modes(place, lambda dut, where: _tagged(dut, tally, where))
+    return tally.outcome(f"frames with VLAN tags of all sizes arrived as they were sent; {how}")
+
+
+def _vlan_segments(place: Workplace) -> Outcome:
+    """What a VLAN interface sends, with checksums and segments left to the NIC."""
+    tally = Tally()
+    how = _in_modes(place, lambda dut, where: _tagged_segments(dut, tally, where, not place.subject.has_time))
+    return tally.outcome(f"TCP packets of a VLAN interface arrived in segments as they should; {how}")
+
+
+def _in_modes(place: Workplace, look: Callable[[Dut, str], None]) -> str:
+    """Looks at VLAN interfaces in each mode of their offloads. Returns how tags are put in and taken out."""
     facts = place.subject.facts
-    # Off and on again: a driver may say at first that the NIC does it, and not have told the NIC.
-    modes = [dict.fromkeys(("rxvlan", "txvlan"), mode) for mode in ("on", "off", "on")]
+    able = [name for name, feature in VLAN_OFFLOADS.items() if facts.can_change(feature)]
     with place.dut() as dut:
         wire.load(dut, place.testbed, "8021q")
         connect(dut)
@@ -372,28 +394,19 @@ def _vlan(place: Workplace) -> Outcome:
             dut.run("ip", "link", "set", name, "up")
         dut.run("ip", "link", "add", "link", INTERFACES[1], "name", "v1", "type", "vlan", "id", str(VLAN))
         dut.run("ip", "link", "set", "v1", "up")
-        tried = 0
-        for mode in modes:
-            for name, feature in (("rxvlan", "rx-vlan-offload"), ("txvlan", "tx-vlan-offload")):
-                if facts.can_change(feature):
-                    for interface in INTERFACES:
-                        dut.run("ethtool", "-K", interface, name, mode[name])
-                    tried += 1
-            if mode is modes[-1]:  # a driver may look at the one only when the other changes
-                for interface in INTERFACES:
-                    for state in ("off", "on"):
-                        dut.attempt("ethtool", "-K", interface, "rx", state)
+        for number, mode in enumerate(VLAN_MODES if able else VLAN_MODES[:1]):
+            for interface in INTERFACES:
+                for name, state in mode:
+                    if name in able or name == "rx":
+                        dut.attempt("ethtool", "-K", interface, name, state)
             ready(dut)
-            where = f"rxvlan and txvlan {mode['rxvlan']}" if tried else "tags by the kernel"
-            _tagged(dut, tally, where)
-            if not tried:
-                break
-    how = (
+            how = " and ".join(f"{name} {state}" for name, state in mode)
+            look(dut, f"{number + 1}, {how}" if able else "tags by the kernel")
+    return (
         "tags put in and taken out by the NIC and by the kernel"
-        if tried
+        if able
         else "tags by the kernel: ethtool -k: vlan-offload [fixed]"
     )
-    return tally.outcome(f"frames with VLAN tags of all sizes arrived as they were sent; {how}")
 
 
 def _tagged(dut: Dut, tally: Tally, where: str) -> None:
@@ -407,6 +420,28 @@ def _tagged(dut: Dut, tally: Tally, where: str) -> None:
             tally.expect(not wrong, f"{how}: {wrong}")
             if one.got:
                 tally.expect(one.got[0].tag == vlan, f"{how}: it arrived with {one.got[0].tag}")
+
+
+def _tagged_segments(dut: Dut, tally: Tally, where: str, forgiving: bool) -> None:
+    """TCP packets of a VLAN interface: checksums and segments are left to the NIC as far as it says that it can."""
+    for size, mss in ((700, 0), (2 * TCP_MSS, TCP_MSS), (10_000, 536)):
+        packet = Packet(TCP, filler(size, size), flags=FIN_PUSH_ACK)
+        order = Order(frame(1, packet.whole(partial=True), kind=IPV4), packet.offload(mss), -(-size // mss) if mss else 1)
+        (one,) = carry(dut, 1, [order], sender="v1")
+        wrong = _wrong_segments(packet, mss or size, one, forgiving)
+        tally.expect(not wrong, f"{where}: {size} bytes of a VLAN interface, in segments of {mss or size}: {wrong}")
+        tags = {arrival.tag for arrival in one.got} - {VLAN}
+        tally.expect(not tags, f"{where}: {size} bytes of a VLAN interface: segments arrived with {tags}")
+
+
+def _every_tag(dut: Dut, tally: Tally) -> None:
+    """In promiscuous mode frames of VLANs that nobody has registered arrive as well."""
+    dut.run("ip", "link", "set", INTERFACES[0], "promisc", "on")
+    ready(dut)
+    data = frame(1, filler(100, 1))
+    (one,) = carry(dut, 1, [Order(data[:12] + struct.pack("!HH", 0x8100, UNKNOWN_VLAN) + data[12:])])
+    tally.expect(len(one.got) == 1, f"promiscuous: a frame of a VLAN that nobody has registered ({UNKNOWN_VLAN}) did not arrive")
+    dut.run("ip", "link", "set", INTERFACES[0], "promisc", "off")
 
 
 def _jumbo(place: Workplace) -> Outcome:
@@ -466,5 +501,6 @@ ROWS = (
     Row("frames-filters", "Groups and promiscuous mode", GROUP, _filters, 0.7, risk=6),
     Row("frames-address", "Another MAC address", GROUP, _address, 0.5),
     Row("frames-vlan", "VLAN tags", GROUP, _vlan, 0.8),
+    Row("frames-vlan-segments", "TCP segments in a VLAN", GROUP, _vlan_segments, 0.5),
     Row("frames-jumbo", "Large and small MTUs", GROUP, _jumbo, 0.7, needs=_needs_jumbo),
 )

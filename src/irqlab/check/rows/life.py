@@ -38,7 +38,8 @@ def _up(place: Workplace) -> Outcome:
     )
 
 
-def _free_kib(dut: Dut) -> int:
+def free_kib(dut: Dut) -> int:
+    """Free memory, without caches."""
     dut.run("sh", "-c", "sync; echo 3 >/proc/sys/vm/drop_caches")
     text = dut.read(MEMORY)[MEMORY] or ""
     return int(re.findall(r"^MemFree: *(\d+) kB", text, re.MULTILINE)[0])
@@ -63,7 +64,7 @@ def _cycles(place: Workplace, dut: Dut, tally: Tally, what: str, script: str) ->
         if not tally.expect(done["code"] == 0, f"{what}, {number}: {(done['err'] or done['out']).strip()}"):
             return number
         if number % READ_EVERY == 0:
-            readings.append((number, _free_kib(dut)))
+            readings.append((number, free_kib(dut)))
     lost = leak_kib(readings)
     tally.expect(lost < LEAK_KIB, f"each {what} loses {lost:.1f} KiB of memory (free after each {READ_EVERY}: {readings})")
     return number
@@ -91,14 +92,14 @@ def _down_up(place: Workplace) -> Outcome:
     )
 
 
-def _bus(dut: Dut, interface: str) -> tuple[str, str]:
+def bus(dut: Dut, interface: str) -> tuple[str, str]:
     """The name of the device on its bus, and the directory of its driver there."""
     device = dut.run("readlink", "-f", f"/sys/class/net/{interface}/device").strip()
     driver = dut.run("readlink", "-f", f"/sys/class/net/{interface}/device/driver").strip()
     return device.rpartition("/")[2], driver
 
 
-def _configure(dut: Dut, interface: str) -> None:
+def configure(dut: Dut, interface: str) -> None:
     """Waits for an interface, and gives it its address."""
     for _ in range(APPEARS_NS // STEP_NS):
         if dut.read(f"/sys/class/net/{interface}/address")[f"/sys/class/net/{interface}/address"]:
@@ -115,16 +116,16 @@ def _unbind(place: Workplace) -> Outcome:
     with place.dut() as dut:
         before = load.state(dut)
         for interface in reversed(INTERFACES):
-            device, driver = _bus(dut, interface)
+            device, driver = bus(dut, interface)
             load.during(dut, partial(dut.run, "sh", "-c", f"echo {device} >{driver}/unbind"), 150_000_000)
             tally.expect(not _exists(dut, interface), f"{interface} is still there after unbind")
             dut.run("sh", "-c", f"echo {device} >{driver}/bind")
-            _configure(dut, interface)
+            configure(dut, interface)
             load.passes(dut, tally, f"{interface} was unbound under traffic, and bound")
-        device, driver = _bus(dut, INTERFACES[1])
+        device, driver = bus(dut, INTERFACES[1])
         script = f"echo {device} >{driver}/unbind && echo {device} >{driver}/bind && sleep 0.1 && ip link set {INTERFACES[1]} up"
         count = _cycles(place, dut, tally, "unbind and bind", script)
-        _configure(dut, INTERFACES[1])
+        configure(dut, INTERFACES[1])
         load.passes(dut, tally, f"after {count} times unbind and bind")
         load.same(tally, before, load.state(dut), "after unbind and bind")
     return tally.outcome(f"{count} times unbind and bind, twice under traffic: frames pass, no memory is lost, all is as before")
@@ -149,7 +150,7 @@ def _reload(place: Workplace) -> Outcome:
         count = _cycles(place, dut, tally, "load, up and unload", script)
         dut.run("insmod", path, *parameters.split())
         for interface in INTERFACES:
-            _configure(dut, interface)
+            configure(dut, interface)
         load.passes(dut, tally, f"after {count} times load and unload")
         load.same(tally, before, load.state(dut), "after load and unload")
     return tally.outcome(
@@ -201,12 +202,12 @@ def _remove(place: Workplace) -> Outcome:
     tally = Tally()
     interface = INTERFACES[1]
     with place.dut() as dut:
-        device, _ = _bus(dut, interface)
+        device, _ = bus(dut, interface)
         for number in range(3):
             load.during(dut, lambda: dut.run("sh", "-c", f"echo 1 >/sys/bus/pci/devices/{device}/remove"), 150_000_000)
             tally.expect(not _exists(dut, interface), f"{interface} is still there after it was removed")
             dut.run("sh", "-c", "echo 1 >/sys/bus/pci/rescan")
-            _configure(dut, interface)
+            configure(dut, interface)
             if not load.passes(dut, tally, f"the device was removed from the bus and found again, {number + 1}"):
                 break
     return tally.outcome("removed from the bus and found again three times under traffic: frames pass")
@@ -222,7 +223,7 @@ def _pci_error(place: Workplace) -> Outcome:
     interface = INTERFACES[0]
     with place.dut() as dut:
         dut.load(modules.load(place.testbed.machine.kernel, ERRORS))
-        device, _ = _bus(dut, interface)
+        device, _ = bus(dut, interface)
 
         def step(name: str) -> str:
             done = dut.attempt("sh", "-c", f"echo {device} >/sys/module/{ERRORS}/parameters/{name}")

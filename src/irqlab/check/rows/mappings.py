@@ -20,7 +20,8 @@ from irqlab.trials.testbed import Testbed
 
 GROUP = "Failures"
 MAPS = "dma_map_page_attrs"
-BOUNCED = "swiotlb=4096,force"
+BOUNCED = "swiotlb=32768,force"
+"""64 MiB: vmxnet3 maps more than 8."""
 IN_USE = "/sys/kernel/debug/swiotlb/io_tlb_used"
 CALLS = 48
 """Calls that fail, at most: the first one, the second one, ..."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,12 @@ FRAMES = 40
 """Of each size, in each direction."""
 TRIES, STEP_NS = 6, 1_000_000_000
 """Drivers may read the NIC's counters every two seconds only."""
+LONG, LONG_FRAMES = (1515, 1519, 1600, 2000), 8
+"""Bytes without FCS of frames that are longer than an MTU of 1500 allows, and how many there are of each."""
+RESTS_NS = 5_000_000_000
+"""Drivers may read the NIC's counters every two seconds only."""
+ARP, MOST_ARP = 64, 2
+"""Bytes of an answer to the kernel's question for an address, and how many may come meanwhile."""
 GOOD = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 BAD = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped", "rx_crc_errors", "rx_frame_errors", "rx_length_errors",
        "rx_over_errors", "rx_fifo_errors", "rx_missed_errors", "tx_aborted_errors", "tx_carrier_errors", "tx_fifo_errors",
@@ -201,7 +208,8 @@ def _kept(place: Workplace) -> Outcome:
         for what, argv in changes:
             before = read(dut, interface)
             dut.run(*argv)
-            dut.wait_forwarding()
+            if not tally.expect(dut.wait_forwarding() is not None, f"after {what} no frames pass any more"):
+                break
             after = read(dut, interface)
             for name in GOOD:
                 old, new = before.sysfs[name], after.sysfs[name]
@@ -209,8 +217,42 @@ def _kept(place: Workplace) -> Outcome:
     return tally.outcome(f"no counter fell with {', '.join(what for what, _ in changes)}")
 
 
+def _long(place: Workplace) -> Outcome:
+    """Frames that are longer than the MTU allows: each is received or an error, once, and then the counters rest."""
+    tally = Tally()
+    interface = INTERFACES[0]
+    with place.dut() as dut:
+        dut.wait_forwarding()
+        for size in LONG:
+            _settled(dut)
+            before = read(dut, interface)
+            data = b64encode(frame(1, filler(size - 14, size))).decode()
+            event = {"do": {"kind": "frame", "port": 0, "data": data}, "first_ns": 0, "every_ns": 1_000_000, "count": LONG_FRAMES}
+            dut.run_trial({"warmup_ns": 0, "duration_ns": 50_000_000, "drain_ns": 1_000, "events": [event]}, [])
+            dut.sleep(RESTS_NS)
+            after = read(dut, interface)
+            dut.sleep(RESTS_NS)
+            later = read(dut, interface)
+            for name, count in change(after.sysfs, later.sysfs).items():
+                tally.expect(
+                    not count or name not in BAD, f"{name} grows by {count} without a frame, after frames of {size} bytes"
+                )
+            changes = change(before.sysfs, after.sysfs)
+            grown = {name: count for name, count in changes.items() if count and name.startswith("rx")}
+            for name, count in grown.items():
+                most = (
+                    LONG_FRAMES * size + ARP * MOST_ARP if name == "rx_bytes" else LONG_FRAMES + MOST_ARP * (name == "rx_packets")
+                )
+                what = f"{name} grew by {count} after {LONG_FRAMES} frames of {size} bytes"
+                tally.expect(0 <= count <= most, what)
+            tally.notes.append(f"{LONG_FRAMES} frames of {size} bytes without FCS: {grown or 'no counter grew'}")
+            tally.expect(dut.wait_forwarding() is not None, f"after frames of {size} bytes no frames pass any more")
+    return tally.outcome(f"frames of {LONG[0]} to {LONG[-1]} bytes: no counter grew by more, and all rest afterwards")
+
+
 ROWS = (
     Row("numbers-forwarded", "Counters of forwarded frames", GROUP, _forwarded, 0.7, risk=7),
     Row("numbers-own", "Counters of the DUT's own frames", GROUP, _local, 0.5, risk=6),
+    Row("numbers-long", "Counters of frames that are too long", GROUP, _long, 0.4),
     Row("numbers-kept", "Counters over down and up", GROUP, _kept, 0.5),
 )

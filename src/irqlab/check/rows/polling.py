@@ -11,12 +11,17 @@ from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_su
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, UDP_DISCARD, dut_ip, stream, tester_ip, tester_mac
 from irqlab.dut.kernel_log import PROBLEM
+from irqlab.dut.router import Dut
 from irqlab.qemu.rpc import TesterError
 
 GROUP = "Polling by others"
 ETH = INTERFACES[0]
 SIGTERM = 15
 MESSAGES = 40
+OFTEN, DEFER_NS = 100, 50_000
+"""How often a timer polls in vain until interrupts are unmasked, and how far apart."""
+CALM_PPS = 4_000.0
+FEW_PER_FRAME = 0.3
 CONSOLE = "/sys/kernel/config/netconsole/check"
 
 
@@ -106,17 +111,37 @@ def _netconsole(place: Workplace) -> Outcome:
 
 
 def _deferred(place: Workplace) -> Outcome:
-    """Interrupts that are put off by the kernel (napi_defer_hard_irqs, gro_flush_timeout)."""
+    """Interrupts that are put off by the kernel (napi_defer_hard_irqs, gro_flush_timeout).
+
+    A timer polls instead. The driver is told by napi_complete_done(), and has to leave its interrupt masked.
+    """
     tally = Tally()
     home = f"/sys/class/net/{ETH}"
     with place.dut() as dut:
+        usual, _ = _interrupts_per_frame(dut)
         dut.run("sh", "-c", f"echo 2 >{home}/napi_defer_hard_irqs && echo 200000 >{home}/gro_flush_timeout")
         for _ in range(3):
             load.during(dut, lambda: None, 150_000_000)
             load.passes(dut, tally, "with interrupts put off for 200 µs")
+        dut.run("sh", "-c", f"echo {OFTEN} >{home}/napi_defer_hard_irqs; echo {DEFER_NS} >{home}/gro_flush_timeout")
+        put_off, lost = _interrupts_per_frame(dut)
+        what = f"interrupts put off by the kernel: {put_off:.2f} interrupts a frame, {usual:.2f} otherwise"
+        tally.expect(not lost, f"interrupts put off by the kernel: {lost} frames were lost")
+        if usual > FEW_PER_FRAME and not place.subject.is_usb:
+            tally.expect(put_off < FEW_PER_FRAME, f"{what}: the driver unmasks them although napi_complete_done() returns false")
         dut.run("sh", "-c", f"echo 0 >{home}/napi_defer_hard_irqs; echo 0 >{home}/gro_flush_timeout")
         load.passes(dut, tally, "with interrupts as before")
-    return tally.outcome("interrupts put off by the kernel: frames pass")
+    return tally.outcome(f"{what}; frames pass")
+
+
+def _interrupts_per_frame(dut: Dut) -> tuple[float, int]:
+    """The first interface's, while frames arrive that are far apart; and how many frames were lost."""
+    streams = [stream(0, 1, {"kind": "constant", "rate_pps": CALM_PPS}, {"kind": "fixed", "frame_bytes": 64})]
+    before = dut.counters().interrupts
+    found = dut.run_trial({"warmup_ns": 0, "duration_ns": 200_000_000, "drain_ns": 50_000_000}, streams)["streams"][0]
+    after = dut.counters().interrupts
+    mine = [after[name] - before.get(name, 0) for name in after if ETH in name]
+    return sum(mine) / max(found["sent"], 1), found["lost"]
 
 
 def _needs_deferred(subject: Subject) -> Outcome | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 
-from irqlab.check import wire
-from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered
+from irqlab.check import load, wire
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, stream, tester_ip, tester_mac
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
+from irqlab.setup import modules
 from irqlab.trials.iperf import IperfTrial
 
 GROUP = "A full transmit ring"
@@ -29,6 +30,14 @@ QUIET_NS = 200_000_000
 REAP_NS = 10_000_000_000
 PACKETS = 600
 """Of a sender in the DUT; the qdisc has room for 1,000."""
+MOST_PARTS = 16
+"""Pages of a packet, besides its header: MAX_SKB_FRAGS is 17 (include/linux/skbuff.h)."""
+TIMEOUT, TIMEOUTS = "irqlab_tx_timeout", 4
+"""A module of ours, which does what the kernel's watchdog does (drivers/tx_timeout), and how often."""
+MANY = 8
+"""Packets for one write to the doorbell (netdev_xmit_more())."""
+LEAST_RINGS = (1, 2, 4, 8, 16, 32, 64, 80, 128)
+RING_STEP, RING_STEPS = 8, 18
 MOST_FRAMES = 1_100
 """Of a burst."""
 SLOWER = 1.6
@@ -40,6 +49,12 @@ def _needs(subject: Subject) -> Outcome | None:
         return None
     model = subject.testbed.nic.model
     return not_covered(f"{model} is QEMU's: a frame leaves before the write to the doorbell returns, so its ring is never full")
+
+
+def _needs_parts(subject: Subject) -> Outcome | None:
+    if not subject.facts.can_change("tx-scatter-gather"):
+        return not_supported("ethtool -k: tx-scatter-gather off [fixed]")
+    return _needs(subject)
 
 
 def unlimited(dut: Dut, open_: bool = True) -> None:
@@ -56,7 +71,7 @@ def _sizes(dut: Dut, subject: Subject) -> list[int | None]:
     if rings is None:
         return [None]
     found: list[int | None] = [None]
-    least = next((size for size in (1, 2, 4, 8, 16, 32, 64, 80, 128) if _resize(dut, size)), rings.tx)
+    least = next((size for size in LEAST_RINGS if _resize(dut, size)), rings.tx)
     wanted = {least, min(2 * least, rings.tx_max), min(4 * least, rings.tx_max)} - {rings.tx}
     _resize(dut, rings.tx)
     return [*found, *sorted(wanted)]
@@ -181,11 +196,42 @@ def _trace(dut: Dut) -> bool:
     return bool(done["code"] == 0)
 
 
-def _pktgen(dut: Dut, tally: Tally, what: str, mode: str, frame_bytes: int, frags: int, wire_bps: int) -> None:
+def _parts(place: Workplace) -> Outcome:
+    """Packets of many parts, several for one write to the doorbell, with ring sizes that differ by some descriptors.
+
+    So each number of free descriptors occurs when a packet comes that needs more. A driver has to stop its queue before.
+    """
+    tally = Tally()
+    rings, wire_bps = place.subject.facts.rings, place.testbed.nic.line_rate_bps
+    with place.dut(silent=True) as dut:
+        wire.load(dut, place.testbed, "pktgen")
+        traced = _trace(dut)
+        unlimited(dut)
+        least = 0 if rings is None else next((size for size in LEAST_RINGS if _resize(dut, size)), rings.tx)
+        for size in range(least, least + RING_STEPS * RING_STEP, RING_STEP) if least else (0,):
+            if size and not _resize(dut, size):
+                continue
+            dut.wait_forwarding()
+            what = f"{f'ring of {size}' if size else 'ring as it is'}, {MOST_PARTS + 1} parts, {MANY} at once"
+            _pktgen(dut, tally, what, "start_xmit", 1514, MOST_PARTS, wire_bps, burst=MANY)
+            if traced and not tally.wrong:
+                busy = int(dut.run("sh", "-c", f"grep -c rc= {TRACE}/trace; echo >{TRACE}/trace").split()[0])
+                if busy:
+                    tally.notes.append(f"{what}: the driver refused {busy} packets (NETDEV_TX_BUSY)")
+            if place.allowance.over or tally.wrong:
+                break
+        if not tally.wrong:
+            _healthy(dut, tally, INTERFACES[1])
+    return tally.outcome(f"{tally.looked} facts about packets of {MOST_PARTS + 1} parts that fill the ring: all left once")
+
+
+def _pktgen(dut: Dut, tally: Tally, what: str, mode: str, frame_bytes: int, frags: int, wire_bps: int, burst: int = 1) -> None:
     settings = [
+        f"burst {burst}",
         f"count {PACKETS}", f"pkt_size {frame_bytes}", f"frags {frags}", "delay 0", "clone_skb 0", f"dst {tester_ip(1)}",
         f"dst_mac {tester_mac(1)}", f"xmit_mode {mode}",
     ]  # fmt: skip
+    settings = settings[burst == 1 :]
     lines = [f"echo 'add_device {INTERFACES[1]}' >/proc/net/pktgen/kpktgend_0"]
     lines += [f"echo '{setting}' >/proc/net/pktgen/{INTERFACES[1]}" for setting in settings]
     dut.run("sh", "-c", " && ".join(lines))
@@ -202,7 +248,9 @@ def _pktgen(dut: Dut, tally: Tally, what: str, mode: str, frame_bytes: int, frag
     if received + dropped >= PACKETS:  # else pktgen may wait for a queue that is never woken
         dut.rpc.guest("reap", limit_ns=REAP_NS, pid=started[0], signal=None)
         dut.run("sh", "-c", "echo rem_device_all >/proc/net/pktgen/kpktgend_0")
-    tally.expect(received == PACKETS - dropped, f"{what}: {received} of {PACKETS} packets left, {dropped} were dropped")
+    # A queue that stops ends a burst, and the last burst may be one too many.
+    right = 0 <= received - (PACKETS - dropped) < burst
+    tally.expect(right, f"{what}: {received} of {PACKETS} packets left, {dropped} were dropped")
 
 
 def _down(place: Workplace) -> Outcome:
@@ -211,7 +259,7 @@ def _down(place: Workplace) -> Outcome:
     wire_bps = place.testbed.nic.line_rate_bps
     wire_ns = (BIG + 20) * 8e9 / wire_bps
     size = {"kind": "fixed", "frame_bytes": BIG}
-    load = stream(0, 1, {"kind": "constant", "rate_pps": SLOWER * 1e9 / wire_ns}, size)
+    offered = stream(0, 1, {"kind": "constant", "rate_pps": SLOWER * 1e9 / wire_ns}, size)
     eth = INTERFACES[1]
     with place.dut(line_rate=False) as dut:
         for number in range(6):
@@ -221,13 +269,36 @@ def _down(place: Workplace) -> Outcome:
                 for state in ("down", "up"):
                     dut.run("ip", "link", "set", eth, state)
 
-            dut.run_trial({"warmup_ns": 0, "duration_ns": 150_000_000, "drain_ns": 1_000}, [load], change)
+            dut.run_trial({"warmup_ns": 0, "duration_ns": 150_000_000, "drain_ns": 1_000}, [offered], change)
             waited = dut.wait_forwarding()
             tally.expect(waited is not None, f"{eth} went down and up with a full ring: no frames pass any more")
             if waited is None or place.allowance.over:
                 break
         _healthy(dut, tally, eth)
     return tally.outcome("down and up with a full ring: frames pass afterwards, nothing is left in flight")
+
+
+def _timeout(place: Workplace) -> Outcome:
+    """The driver is told that its queue hangs, as the kernel's watchdog does: frames pass again without further help."""
+    tally = Tally()
+    eth = INTERFACES[1]
+    told = f"echo {eth} >/sys/module/{TIMEOUT}/parameters/interface"
+    with place.dut() as dut:
+        dut.load(modules.load(place.testbed.machine.kernel, TIMEOUT))
+        before = load.state(dut, eth)
+        done = dut.attempt("sh", "-c", told)
+        if "not supported" in done["err"]:
+            return not_supported("the driver has no ndo_tx_timeout")
+        for number in range(TIMEOUTS):
+            if not load.passes(dut, tally, f"the driver was told that its queue hangs, {number + 1}"):
+                return tally.outcome("")
+            load.during(dut, lambda: dut.attempt("sh", "-c", told), QUIET_NS + number * 7_000_000)
+        load.passes(dut, tally, "the driver was told under traffic that its queue hangs")
+        load.same(tally, before, load.state(dut, eth), "after timeouts")
+        _healthy(dut, tally, eth)
+        dut.kernel_log.check(messages=False)
+        dut.kernel_log.forget()  # a driver may say that it was told
+    return tally.outcome(f"told {TIMEOUTS + 1} times that its queue hangs, idle and under traffic: frames pass, all is as before")
 
 
 def _tcp(place: Workplace) -> Outcome:
@@ -251,6 +322,8 @@ def _tcp(place: Workplace) -> Outcome:
 ROWS = (
     Row("ring-forward", "Forwarding into a slower wire", GROUP, _forward, 1.5, needs=_needs, risk=9),
     Row("ring-senders", "Senders in the DUT", GROUP, _senders, 2.0, needs=_needs, risk=9),
+    Row("ring-parts", "Packets of many parts", GROUP, _parts, 0.8, needs=_needs_parts, risk=7),
     Row("ring-down", "Down and up with a full ring", GROUP, _down, 0.7, needs=_needs, risk=6),
+    Row("ring-timeout", "The transmit watchdog", GROUP, _timeout, 0.5, risk=6),
     Row("ring-sockets", "UDP and TCP at full speed", GROUP, _tcp, 0.8, risk=6),
 )

@@ -8,14 +8,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irqlab.check import load
-from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported
-from irqlab.check.subject import Rings, Subject, features_of, rings_of
-from irqlab.config.addresses import INTERFACES
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
+from irqlab.check.subject import Rings, Subject, features_of, private_flags_of, rings_of
+from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
 
 GROUP = "Settings"
 ETH = INTERFACES[0]
 LOAD_NS = 150_000_000
+USECS = (250, 100, 1000)
+FRAMES_PPS, EFFECT_NS = 20_000.0, 300_000_000
+ROOM, FEW_PER_S = 1.25, 100.0
+"""How many more interrupts than rx-usecs allows may come: the watchdogs and timers of drivers cause some."""
 UNSWITCHED = frozenset({
     "ntuple-filters", "receive-hashing", "rx-fcs", "rx-all", "tx-nocache-copy", "hw-tc-offload", "loopback", "esp-hw-offload",
     "rx-gro-list", "rx-udp-gro-forwarding", "macsec-hw-offload", "l2-fwd-offload", "hsr-dup-offload",
@@ -113,7 +117,7 @@ def _coalescing(place: Workplace) -> Outcome:
     tally = Tally()
     facts = place.subject.facts
     with place.dut() as dut:
-        changed = []
+        changed: dict[str, int] = {}
         for name, value in facts.coalescing.items():
             for other in (value + 1, 2 * value or 8, value):
                 if dut.attempt("ethtool", "-C", ETH, name, str(other))["code"] == 0:
@@ -121,14 +125,15 @@ def _coalescing(place: Workplace) -> Outcome:
                     tally.expect(found is not None, f"ethtool -C {name} {other}: it is not shown any more")
                     if found != other:
                         tally.notes.append(f"{name} {other} becomes {found}")
-                    changed.append(name)
+                    if other != value:
+                        changed[name] = other
             if place.allowance.over:
                 break
         if not changed:
             return not_supported(f"ethtool -C: none of {', '.join(facts.coalescing) or 'the parameters'} can be changed")
-        for name in dict.fromkeys(changed):
+        for name, other in changed.items():
             value = facts.coalescing[name]
-            _under_load(dut, tally, f"{name} {2 * value or 8}", ("ethtool", "-C", ETH, name, str(2 * value or 8)))
+            _under_load(dut, tally, f"{name} {other}", ("ethtool", "-C", ETH, name, str(other)))
             dut.attempt("ethtool", "-C", ETH, name, str(value))
             before = ask_coalescing(dut)
             done = dut.attempt("ethtool", "-C", ETH, name, "4294967295")
@@ -138,7 +143,56 @@ def _coalescing(place: Workplace) -> Outcome:
                 tally.notes.append(f"{name} 4294967295 is accepted, and becomes {ask_coalescing(dut).get(name)}")
                 dut.attempt("ethtool", "-C", ETH, name, str(value))
             load.passes(dut, tally, f"after {name} 4294967295")
-    return tally.outcome(f"changed under load and read back: {', '.join(dict.fromkeys(changed))}")
+    return tally.outcome(f"changed under load and read back: {', '.join(changed)}")
+
+
+def _effect(place: Workplace) -> Outcome:
+    """rx-usecs bounds the interrupts a second of an interface that only receives."""
+    tally = Tally()
+    facts = place.subject.facts
+    if "rx-usecs" not in facts.coalescing:
+        return not_supported("ethtool -c shows no rx-usecs")
+    with place.dut() as dut:
+        dut.attempt("ethtool", "-C", ETH, "adaptive-rx", "off")
+        tried = []
+        for usecs in USECS:
+            done = dut.attempt("ethtool", "-C", ETH, "rx-usecs", str(usecs))
+            if done["code"] or ask_coalescing(dut).get("rx-usecs") != usecs:
+                tally.notes.append(f"rx-usecs {usecs} is not taken: {done['err'].strip()}")
+                continue
+            dut.wait_forwarding()
+            per_s = _busiest(dut)
+            tried.append(f"{usecs}: {per_s:,.0f}")
+            what = f"rx-usecs {usecs}: {per_s:,.0f} interrupts a second, and one may come every {usecs} \u00b5s"
+            tally.expect(per_s <= 1e6 / usecs * ROOM + FEW_PER_S, what)
+            load.passes(dut, tally, f"with rx-usecs {usecs}")
+    if not tried:
+        return not_supported(f"ethtool -C rx-usecs: {tally.notes[-1]}")
+    return tally.outcome(f"interrupts a second while {FRAMES_PPS:,.0f} frames a second arrive, by rx-usecs: {'; '.join(tried)}")
+
+
+def _busiest(dut: Dut) -> float:
+    """Interrupts a second of the interface's busiest vector while it receives more frames than it may have interrupts."""
+    streams = [stream(0, 1, {"kind": "constant", "rate_pps": FRAMES_PPS}, {"kind": "fixed", "frame_bytes": 64})]
+    before = _vectors(dut)
+    dut.run_trial({"warmup_ns": 0, "duration_ns": EFFECT_NS, "drain_ns": 1_000_000}, streams)
+    after = _vectors(dut)
+    return max((after[number] - before.get(number, 0) for number in after), default=0) * 1e9 / EFFECT_NS
+
+
+def _vectors(dut: Dut) -> dict[str, int]:
+    """Interrupts so far of the interface's vectors, by number."""
+    text = dut.read("/proc/interrupts")["/proc/interrupts"] or ""
+    found = re.findall(rf"^ *(\d+): +(\d+) .*\b{ETH}\b", text, re.MULTILINE)
+    return {number: int(count) for number, count in found}
+
+
+def _needs_timers(subject: Subject) -> Outcome | None:
+    if not subject.testbed.nic.is_own:
+        return not_covered(f"{subject.testbed.nic.model}: {subject.testbed.nic.timing or 'its timers are not those of a card'}")
+    if subject.is_usb:
+        return not_covered("interrupts of USB NICs are the host controller's")
+    return _needs_coalescing(subject)
 
 
 def ask_coalescing(dut: Dut) -> dict[str, int]:
@@ -265,16 +319,22 @@ def _needs_speed(subject: Subject) -> Outcome | None:
 
 def _flags(place: Workplace) -> Outcome:
     tally = Tally()
+    switched = []
     with place.dut() as dut:
         for name, was in place.subject.facts.private_flags.items():
             for on in (not was, was):
-                _under_load(
-                    dut,
-                    tally,
-                    f"{name} {'on' if on else 'off'}",
-                    ("ethtool", "--set-priv-flags", ETH, name, "on" if on else "off"),
-                )
-    return tally.outcome(f"private flags switched under load: {', '.join(place.subject.facts.private_flags)}")
+                done = _done_under_load(dut, ("ethtool", "--set-priv-flags", ETH, name, "on" if on else "off"))
+                load.passes(dut, tally, f"after {name} {'on' if on else 'off'}")
+                now = private_flags_of(dut.attempt("ethtool", "--show-priv-flags", ETH)["out"]).get(name)
+                if done["code"]:
+                    tally.notes.append(f"{name} {'on' if on else 'off'} is refused: {done['err'].strip()}")
+                    tally.expect(now == was, f"{name} {'on' if on else 'off'} is refused, and changes it")
+                    break
+                tally.expect(now == on, f"{name} {'on' if on else 'off'} succeeds, and it is {now}")
+                switched += [name] if on != was else []
+    if not switched and not tally.wrong:
+        return not_supported("; ".join(tally.notes))
+    return tally.outcome(f"private flags switched under load: {', '.join(switched)}")
 
 
 def _needs_flags(subject: Subject) -> Outcome | None:
@@ -310,6 +370,7 @@ ROWS = (
     Row("settings-read", "Everything is read", GROUP, _readers, 0.5, risk=5),
     Row("settings-rings", "Ring sizes", GROUP, _rings, 0.7, needs=_fixed_rings),
     Row("settings-coalescing", "Coalescing", GROUP, _coalescing, 0.8, needs=_needs_coalescing),
+    Row("settings-rx-usecs", "What rx-usecs does", GROUP, _effect, 0.4, needs=_needs_timers),
     Row("settings-features", "Offloads", GROUP, _features, 1.0),
     Row("settings-channels", "Numbers of channels", GROUP, _channels, 0.4, needs=_needs_channels),
     Row("settings-pause", "Pause frames", GROUP, _pause, 0.5, needs=_needs_pause),

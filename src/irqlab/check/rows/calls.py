@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Calls that fail while a driver is bound or a setting changes, and many that fail while frames arrive.
+
+In the hunts (irqlab.check.rows.races) one call fails at a time, while the interface runs or is set up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from irqlab.check import load
+from irqlab.check.row import BROKEN, Outcome, Row, Tally, Workplace, not_supported
+from irqlab.check.row import failed as broken
+from irqlab.check.rows import life
+from irqlab.config.addresses import INTERFACES, stream
+from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
+from irqlab.hunting.changes import DOWN, UP
+from irqlab.hunting.functions import ALLOCATORS, functions, used
+from irqlab.trials.hunt import NEVER
+
+GROUP = "Failures"
+ETH = INTERFACES[0]
+HOME = f"/sys/class/net/{ETH}"
+FLAGS, MTU = f"{HOME}/flags", f"{HOME}/mtu"
+BEGIN_NS, LASTS_NS = 1_000_000, 1_500_000_000
+"""When a call fails in a trial, and how long that lasts: a driver that is bound resets its PHY."""
+LEAST, MOST = 12, 256
+"""Calls that fail: even if no time is left, and at most."""
+SPREAD = 0.618_033_988_75
+"""Multiples of it are spread evenly over the calls, however many of them there is time for."""
+OF_PROCESSES = ("__alloc_pages", "alloc_pages", "kmem_cache_alloc")
+"""How allocators begin that a new process needs, too: one that is started without memory says nothing about the driver."""
+FRAMES_PPS, STORM_NS, EVERY_NS = 8_000.0, 40_000_000, 50_000
+"""Frames that arrive both ways while call after call fails, for how long, and how often one is made to fail."""
+LEAST_STORMS, STORMS = 4, 12
+LOST_KIB = 0.25
+"""Memory that a failed call may cost for good, on average."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """What is done while a call fails."""
+
+    name: str
+    prepare: Callable[[Dut], object]
+    do: Callable[[Dut], object]
+    """May fail."""
+    restore: Callable[[Dut], object]
+    """Makes everything as it was before `prepare`."""
+    starts_process: bool = False
+
+
+def _one_at_a_time(place: Workplace, dut: Dut, actions: Sequence[Action]) -> Outcome:
+    """Each call fails once, as far as there is time; then everything is set up again, and frames have to pass."""
+    tally, tried = Tally(), 0
+    known = used(place.testbed, functions(place.testbed))
+    dut.wait_forwarding()  # before the first traffic no calls are seen
+    for number, action in enumerate(actions):
+        allowance = place.allowance.part(len(actions) - number)
+        wanted = {name: at for name, at in known.items() if not (action.starts_process and name.startswith(OF_PROCESSES))}
+        calls = _counted(_meanwhile(dut, action, wanted), wanted)
+        failed = 0
+        for name, call in spread(calls):
+            if failed >= MOST or (failed >= LEAST and allowance.over):
+                break
+            what = f"{action.name}: call {call} of {name}() failed, and all was set up again"
+            try:
+                found = _meanwhile(dut, action, {name: wanted[name]}, call)
+                dut.kernel_log.check(messages=False)  # a driver may say that it has no memory
+            except BROKEN as error:
+                first, *rest = str(error).splitlines()
+                return broken(f"{what}: {first}", rest)
+            if not any(entry[3] for entry in found):
+                continue
+            failed += 1
+            place.progress(f"{action.name}: {failed} of {sum(calls.values())} calls failed")
+            if not load.passes(dut, tally, what):
+                return tally.outcome("")
+        tried += failed
+        tally.notes.append(f"{action.name}: {failed} of {sum(calls.values())} calls failed")
+    dut.kernel_log.forget()
+    if not tried:
+        return not_supported("the driver calls no function that can be made to fail")
+    return tally.outcome(f"{'; '.join(tally.notes)}, one at a time: set up again, frames pass")
+
+
+def _meanwhile(dut: Dut, action: Action, probes: Mapping[str, int], call: int = NEVER) -> list[Any]:
+    """Does something while the call with this number fails; the calls, as RESULT has them (docs/inside/protocol.md)."""
+
+    def do(_: int) -> None:
+        dut.sleep(2 * BEGIN_NS)
+        try:
+            action.do(dut)
+        except IrqlabError as error:
+            errors.append(error)
+
+    errors: list[IrqlabError] = []
+    action.prepare(dut)
+    name = next(iter(probes), "")
+    events = [_fails(name, BEGIN_NS, call), _fails(name, LASTS_NS - BEGIN_NS, NEVER)] if probes else []
+    trial = {"warmup_ns": 0, "duration_ns": LASTS_NS, "drain_ns": 1_000, "probes": list(probes.values()), "events": events}
+    found = [entry for entry in dut.run_trial(trial, [], do)["probes"] if entry[1] >= BEGIN_NS]
+    action.restore(dut)
+    if errors and call == NEVER:
+        raise errors[0]
+    return found
+
+
+def _fails(function: str, at_ns: int, after: int) -> dict[str, Any]:
+    do = {"kind": "fail", "function": 0, "after": after, "value": ALLOCATORS[function]}
+    return {"do": do, "first_ns": at_ns, "every_ns": LASTS_NS, "count": 1}
+
+
+def _counted(entries: Sequence[Any], probes: Mapping[str, int]) -> dict[str, int]:
+    """How often each function was called; those that were not are left out."""
+    counts = {name: sum(entry[0] == number for entry in entries) for number, name in enumerate(probes)}
+    return {name: count for name, count in counts.items() if count}
+
+
+def spread(calls: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """All calls: functions by turns, and of each the numbers in an order that is even from the beginning on."""
+    orders = {name: sorted(range(count), key=lambda call: call * SPREAD % 1) for name, count in calls.items()}
+    for number in range(max(calls.values(), default=0)):
+        yield from ((name, order[number]) for name, order in orders.items() if number < len(order))
+
+
+def _bind(place: Workplace) -> Outcome:
+    with place.dut() as dut:
+        device, driver = life.bus(dut, ETH)
+        unbind, bind = (f"echo {device} >{driver}/{what}" for what in ("unbind", "bind"))
+
+        def do(dut: Dut) -> None:
+            dut.write(f"{driver}/bind", device)
+            dut.write(FLAGS, UP)
+
+        def restore(dut: Dut) -> None:
+            dut.attempt("sh", "-c", f"[ ! -e {driver}/{device} ] || {unbind}; {bind}")
+            life.configure(dut, ETH)
+
+        return _one_at_a_time(place, dut, [Action("bound", lambda dut: dut.run("sh", "-c", unbind), do, restore)])
+
+
+def _change(place: Workplace) -> Outcome:
+    rings = place.subject.facts.rings
+    with place.dut() as dut:
+
+        def restore(argv: Sequence[str], dut: Dut) -> None:
+            dut.attempt(*argv)
+            dut.write(FLAGS, DOWN)  # a change that failed may have closed it
+            dut.write(FLAGS, UP)
+
+        actions = [
+            Action(
+                "another MTU",
+                lambda _: None,
+                lambda dut: dut.write(MTU, "1400"),
+                partial(restore, ("ip", "link", "set", ETH, "mtu", "1500")),
+            )
+        ]
+        if rings is not None and "-g" not in place.subject.facts.refusals:
+            other, now = (("ethtool", "-G", ETH, "rx", str(size)) for size in (max(rings.rx // 2, 1), rings.rx))
+            if not dut.attempt(*other)["code"]:
+                dut.attempt(*now)
+                restored = partial(restore, now)
+                actions.append(Action("other rings", lambda _: None, lambda dut: dut.attempt(*other), restored, True))
+        return _one_at_a_time(place, dut, actions)
+
+
+def _storm(place: Workplace) -> Outcome:
+    """Call after call fails while frames arrive: afterwards frames pass without further help, and no memory is lost."""
+    tally, told = Tally(), []
+    known = used(place.testbed, functions(place.testbed))
+    with place.dut() as dut:
+        for number, (name, address) in enumerate(known.items()):
+            if name.startswith(OF_PROCESSES):
+                continue
+            allowance = place.allowance.part(len(known) - number)
+            readings, failed = [(0, _memory_kib(dut))], 0
+            for storm in range(STORMS):
+                if storm >= LEAST_STORMS and allowance.over:
+                    break
+                count = _failed_under_load(dut, name, address)
+                if not count:
+                    break
+                failed += count
+                if not load.passes(dut, tally, f"{name}() failed {count} times while frames arrived"):
+                    return tally.outcome("")
+                readings.append((failed, _memory_kib(dut)))
+                place.progress(f"{failed} calls of {name}() failed")
+            dut.kernel_log.check(messages=False)
+            lost_kib = life.leak_kib(readings)
+            what = f"each failed call of {name}() costs {lost_kib:.1f} KiB of memory (failed, free KiB: {readings})"
+            tally.expect(lost_kib < LOST_KIB, what)
+            told += [f"{name}() {failed} times"] if failed else []
+        dut.kernel_log.forget()
+    if not told:
+        return not_supported("while frames pass, the driver calls no function that can be made to fail")
+    return tally.outcome(f"{', '.join(told)}, while frames arrived: frames pass without further help, no memory is lost")
+
+
+def _failed_under_load(dut: Dut, name: str, address: int) -> int:
+    """Frames arrive both ways while calls of a function fail, one every EVERY_NS; how many failed."""
+    size = {"kind": "imix", "mix": [[64, 7], [594, 4], [1518, 1]]}
+    streams = [stream(port, 1 - port, {"kind": "constant", "rate_pps": FRAMES_PPS}, size) for port in (0, 1)]
+    events = [_fails(name, at_ns, 0) for at_ns in range(EVERY_NS, STORM_NS - EVERY_NS, EVERY_NS)]
+    events.append(_fails(name, STORM_NS - 1_000, NEVER))
+    trial = {"warmup_ns": 0, "duration_ns": STORM_NS, "drain_ns": 1_000, "probes": [address], "events": events}
+    return sum(bool(entry[3]) for entry in dut.run_trial(trial, streams)["probes"])
+
+
+def _memory_kib(dut: Dut) -> int:
+    """Free memory, with both interfaces set down and up before: their rings are full."""
+    dut.run("sh", "-c", "; ".join(f"ip link set {one} {state}" for one in INTERFACES for state in ("down", "up")))
+    dut.wait_forwarding()
+    return life.free_kib(dut)
+
+
+ROWS = (
+    Row("failures-storm", "Many allocations fail under load", GROUP, _storm, 0.8, risk=6),
+    Row("failures-change", "... while a setting changes", GROUP, _change, 0.8, risk=5),
+    Row("failures-bind", "... while the driver is bound", GROUP, _bind, 1.0, risk=5),
+)
