@@ -20,7 +20,7 @@ from irqlab.hunting.cases import ALONE_PAIRS
 from irqlab.hunting.findings import Finding
 from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import Options
-from irqlab.methods import catalogue, hunt
+from irqlab.methods import catalogue, hunt, hunt_views
 from irqlab.profile.coverage import Function
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.rpc import TesterError, UnsupportedError
@@ -132,11 +132,11 @@ def test_a_missed_window_is_one_finding_with_the_shortest_lead(lose: bool) -> No
 def test_an_instruction_of_the_kernel_is_followed_by_the_drivers_next_line() -> None:
     finding = Finding("arrivals", "same", "left", 0, 0, 1, 5, 0, 0, before="kmem_cache_free+0x2", arrival_ns=50)
     event, early, late = (trace.Step(at, what, text, 0, line, (), "") for at, what, text, line in STEPS)
-    assert hunt._before(replace(finding, before="")) == ""
-    assert hunt._before(replace(finding, before="poll+0x5 (nic.c:9)")) == ", before poll+0x5 (nic.c:9)"
-    assert hunt._before(finding) == ", before kmem_cache_free+0x2"
+    assert hunt_views._before(replace(finding, before="")) == ""
+    assert hunt_views._before(replace(finding, before="poll+0x5 (nic.c:9)")) == ", before poll+0x5 (nic.c:9)"
+    assert hunt_views._before(finding) == ", before kmem_cache_free+0x2"
     traced = replace(finding, trace=(early, event, late))
-    assert hunt._before(traced) == ", before kmem_cache_free+0x2 and rx_skb (nic.c:70)"
+    assert hunt_views._before(traced) == ", before kmem_cache_free+0x2 and rx_skb (nic.c:70)"
 
 
 STEPS = ((50, "event", "a frame comes", ""), (40, "enter", "poll", "d/nic.c:60"), (60, "enter", "rx_skb", "d/nic.c:70"))
