@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from irqlab.setup.paths import live_binary
+from irqlab.setup.paths import cache_dir, live_binary
 
 ROOT = Path(__file__).resolve().parents[2]
 IRQLAB = Path(sys.executable).with_name("irqlab")
@@ -48,6 +48,9 @@ class Bench:
         """`loop`: p0 leads to p1, and there is no device."""
         number = f"{os.getpid()}-{next(_numbers)}"
         self.home = home
+        (home / "cache").mkdir(exist_ok=True)
+        if not (home / "cache/roots").exists():  # what was fetched, and nothing that is measured
+            (home / "cache/roots").symlink_to(cache_dir() / "roots")
         self.tester, self.device = f"irqlab-t{number}", f"irqlab-d{number}"
         self.loop = loop
 

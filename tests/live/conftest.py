@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from irqlab.setup import network
 from tests.live.bench import Bench, why_not
 
+os.environ |= network.environment()
 WHY_NOT = why_not()
 
 

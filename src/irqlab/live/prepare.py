@@ -23,6 +23,7 @@ from irqlab.errors import IrqlabError
 from irqlab.live.ports import LiveError, binary
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
+from irqlab.setup import network
 from irqlab.setup.paths import cache_dir
 
 Say = Callable[[str], None]
@@ -112,9 +113,9 @@ class Here:
     def run(self, *argv: str) -> str:
         """Runs a command. Raises NotMadeError."""
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, check=False)
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, env=network.environment())
         except OSError as error:
-            raise NotMadeError(f"cannot run {argv[0]}: {error.strerror}: run `make setup`") from error
+            raise NotMadeError(f"cannot run {argv[0]}: {error.strerror}") from error
         if done.returncode != 0:
             why = (done.stderr or done.stdout).strip()
             mend = "; this needs root: sudo" if os.geteuid() != 0 else ""

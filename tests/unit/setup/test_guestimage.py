@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.setup import SetupError, cpio, guestimage, paths
+from irqlab.setup import SetupError, cpio, developing, guestimage, paths
 
 KERNEL = "6.1.0-56-amd64"
 ENTRIES = {
@@ -28,7 +28,9 @@ def test_the_order_of_the_entries_does_not_matter() -> None:
 
 
 def test_cpio_can_read_it() -> None:
-    listed = subprocess.run(["cpio", "-tv", "--quiet"], input=cpio.pack(ENTRIES), capture_output=True, check=True)
+    listed = subprocess.run(
+        developing.tree().command("cpio", "-tv", "--quiet"), input=cpio.pack(ENTRIES), capture_output=True, check=True
+    )
     lines = listed.stdout.decode().splitlines()
     assert any(line.startswith("lrwxrwxrwx") and line.endswith("bin/sh -> busybox") for line in lines)
     assert any(line.startswith("crw-------") and "5,   1" in line for line in lines)
