@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -72,7 +73,7 @@ def read(paper: str) -> Kept | None:
 
 def moved(before: Kept, after: Kept) -> Iterator[str]:
     """What differs between two runs, a line each: verdicts, claims, and of each table how many cells, and the largest change."""
-    old, new = ({_key(one): one for one in kept.findings} for kept in (before, after))
+    old, new = ({key_of(one): one for one in kept.findings} for kept in (before, after))
     for key in old.keys() - new.keys():
         yield f"{key[0]}: no longer tested: {key[1]}"
     for key, one in new.items():
@@ -87,9 +88,17 @@ def moved(before: Kept, after: Kept) -> Iterator[str]:
             yield from (f"{name}.csv: {what}" for what in _cells(before.tables[name], after.tables[name]))
 
 
-def _key(finding: Mapping[str, Any]) -> tuple[str, str, bool]:
+Key = tuple[str, str, bool]
+
+
+def key_of(finding: Mapping[str, Any]) -> Key:
     """What tells a finding from the others: source and claim, and whether it was tested with costs."""
     return finding["source"], finding["claim"], finding["found"].startswith(WITH_COSTS)
+
+
+def says(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a finding says: whether it agrees, how near counts, and its figures."""
+    return finding["agrees"], finding.get("counts_as", ""), *re.findall(r"\d[\d.,]*", finding["found"])
 
 
 def _cells(before: str, after: str) -> Iterator[str]:
