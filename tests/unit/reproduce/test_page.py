@@ -72,7 +72,7 @@ def test_every_finding_is_in_the_list_with_its_verdict(rendered: tuple[str, str]
     assert listed is not None
     items = re.findall(r'<li><strong class="(\w+)">([\w ]+)</strong>', listed[1])
     every = reproduction(name).findings
-    assert items == [("good" if finding.holds else "none", finding.verdict) for finding in every]
+    assert items == [("good" if finding.holds else "none", finding.verdict) for finding in every], "all hold, or are not tested"
     of_paper = [finding for finding in every if finding.of_paper and finding.holds]
     again = sum(finding.again for finding in of_paper)
     claims = len(of_paper) - again
