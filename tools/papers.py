@@ -34,7 +34,8 @@ from irqlab.report.picture import Panel
 from irqlab.reproduce import PAPERS, find, members
 from irqlab.reproduce.spanos2008 import differences
 from irqlab.reproduce.table import tables_from
-from tools.kept import HOME, Kept, Took, claims, key_of, moved, not_the_papers, read, says, side_by_side
+from tools import prose
+from tools.kept import HOME, Kept, Took, claims, in_print, key_of, moved, not_the_papers, read, says, score, side_by_side
 from tools.kept import times as times_table
 from tools.pages import ROOT, Figures, git, read_rows, write_figures, write_rows
 from tools.pictures import drawn_as
@@ -166,6 +167,12 @@ def figures() -> Iterator[Figures]:
     for one in every:
         with_costs = differences.WITH_COSTS if one.paper == "spanos2008" else {}
         yield Figures(one.paper, one.asked, side_by_side(one.findings, find(one.paper).because, with_costs))
+        yield Figures(f"{one.paper}, score", one.asked, score(one))
+        if printed := in_print(one.findings):
+            yield Figures(f"{one.paper}, print", one.asked, printed)
+        tables = tables_from(typing.get_type_hints(find(one.paper).measure)["return"], one.tables)
+        for name, text in prose.PAPERS[one.paper](tables) if tables else ():
+            yield Figures(f"{one.paper}, {name}", one.asked, text)
     hybrid = next(one for one in every if one.paper == "hybrid")
     yield Figures("hybrid, expected", hybrid.asked, not_the_papers(hybrid.findings))
 

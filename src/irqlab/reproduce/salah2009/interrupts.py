@@ -235,11 +235,6 @@ _CPU: tuple[Claim[Tables], ...] = (
         "With NAPI more of the CPU is left at 0.6 times the cliff than at 0.5.",
         "no load of 0.6 times is measured.",
     ),
-    not_tried(
-        "Section 5",
-        "The NIC moderates its interrupts by itself (the paper's driver of the BCM5752 does not say how).",
-        "the DUT's NIC does not moderate.",
-    ),
 )
 CLAIMS: tuple[Claim[Tables], ...] = (
     Claim(
