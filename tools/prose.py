@@ -15,7 +15,7 @@ from irqlab.reproduce.mogul1997.configurations import FEEDBACK_QUOTA, NAPI, UNMO
 from irqlab.reproduce.mogul1997.measure import Tables as MogulTables
 from irqlab.reproduce.rtl8139cp import periods
 from irqlab.reproduce.rtl8139cp.measure import Tables as RtlTables
-from irqlab.reproduce.salah2009 import experiments, interrupts, rows
+from irqlab.reproduce.salah2009 import comparisons, experiments, rows
 from irqlab.reproduce.salah2009.measure import Tables as SalahTables
 from irqlab.reproduce.salah2009.points import curve_of
 from irqlab.reproduce.spanos2008 import causes, hardware, precision
@@ -63,7 +63,7 @@ def spanos2008(tables: SpanosTables) -> Texts:
 
 def salah2009(tables: SalahTables) -> Texts:
     """Of docs/papers/salah2009.md."""
-    most = interrupts.END
+    most = comparisons.END
     kept = []
     for scheme in (rows.DE, rows.NAPI, rows.HYBRID):
         curve = [r for r in curve_of(tables, scheme) if r.load_of_cliff <= most]
