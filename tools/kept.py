@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from irqlab.reproduce.claims import AIM, EXPECTED, WITH_COSTS, Because
+from irqlab.reproduce.claims import AIM, COUNTED, EXPECTED, NOT_JUDGED, PRINT, WITH_COSTS, Because
 from tools.pages import DOCS, table
 
 SAME = 0.01
@@ -72,7 +73,7 @@ def read(paper: str) -> Kept | None:
 
 def moved(before: Kept, after: Kept) -> Iterator[str]:
     """What differs between two runs, a line each: verdicts, claims, and of each table how many cells, and the largest change."""
-    old, new = ({_key(one): one for one in kept.findings} for kept in (before, after))
+    old, new = ({key_of(one): one for one in kept.findings} for kept in (before, after))
     for key in old.keys() - new.keys():
         yield f"{key[0]}: no longer tested: {key[1]}"
     for key, one in new.items():
@@ -87,9 +88,17 @@ def moved(before: Kept, after: Kept) -> Iterator[str]:
             yield from (f"{name}.csv: {what}" for what in _cells(before.tables[name], after.tables[name]))
 
 
-def _key(finding: Mapping[str, Any]) -> tuple[str, str, bool]:
+Key = tuple[str, str, bool]
+
+
+def key_of(finding: Mapping[str, Any]) -> Key:
     """What tells a finding from the others: source and claim, and whether it was tested with costs."""
     return finding["source"], finding["claim"], finding["found"].startswith(WITH_COSTS)
+
+
+def says(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a finding says: whether it agrees, how near counts, and its figures."""
+    return finding["agrees"], finding.get("counts_as", ""), *re.findall(r"\d[\d.,]*", finding["found"])
 
 
 def _cells(before: str, after: str) -> Iterator[str]:
@@ -130,15 +139,34 @@ ABOUT = {
 }
 
 
+def _once(kept: Kept) -> list[str]:
+    """The verdicts on the paper's claims. What was tested once more, with costs, is not among them."""
+    own = [one for one in kept.findings if one["source"] not in NOT_THE_PAPERS]
+    return [one["verdict"] for one in own if not one["found"].startswith(WITH_COSTS)]
+
+
 def claims(papers: Sequence[Kept]) -> str:
-    """How many claims of each paper agree, in Markdown. What was tested once more, with costs, is not counted twice."""
+    """How many claims of each paper agree, in Markdown."""
     lines = []
     for kept in papers:
-        once = [one["verdict"] for one in kept.findings if not one["found"].startswith(WITH_COSTS)]
-        counts = [once.count(verdict) for verdict in ("agrees", "differs", "undecided")]
+        once = _once(kept)
+        counts = [once.count(verdict) for verdict in COUNTED]
+        words = kept.content["command"]
+        several = words[words.index("--ensemble") + 1] if "--ensemble" in words else "1"
         name = f"[{kept.paper}]({kept.paper}.md)"
-        lines.append((name, ABOUT.get(kept.paper, ""), *map(str, (sum(counts), *counts)), ", ".join(kept.content["kernels"])))
-    return table(("paper", "about", "claims", "agree", "differ", "undecided", "measured with"), lines, 2)
+        figures = (*counts, len(once) - sum(counts), several)
+        lines.append((name, ABOUT.get(kept.paper, ""), *map(str, figures), ", ".join(kept.content["kernels"])))
+    return table(("paper", "about", "agree", "differ", "undecided", "do not count", "members", "measured with"), lines, 2)
+
+
+def score(kept: Kept) -> str:
+    """The same of one paper, as a sentence."""
+    once = _once(kept)
+    agree, differ, undecided = (once.count(verdict) for verdict in COUNTED)
+    others = {verdict: once.count(verdict) for verdict in dict.fromkeys(once) if verdict not in COUNTED}
+    rest = ", ".join(f"{count} {verdict}" for verdict, count in others.items())
+    open_ = f", {undecided} {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
+    return f"{agree} agree, {differ} differ{open_}{f' (not counted: {rest})' if rest else ''}"
 
 
 @dataclass(frozen=True)
@@ -173,46 +201,57 @@ def _time(seconds: int) -> str:
 
 
 NOT_EXPLAINED = "not explained"
+NOT_THE_PAPERS = (AIM, EXPECTED, PRINT)
 
 
 def side_by_side(
     findings: Sequence[Mapping[str, Any]], because: Mapping[str, Because], with_costs: Mapping[str, Because] | None = None
 ) -> str:
-    """Claims, in Markdown: what the paper says, what was found, and the verdict. Those that are not the paper's are left out.
+    """Claims, in Markdown: what the paper says, what was found, what counts, the verdict. Those not the paper's are left out.
 
     `because`: by the beginning of a claim. A reason for another verdict than the run's is left out; a difference without a reason
     is said to be not explained. Claims that were tested once more, with costs, have those verdicts in a column of their own, with
-    the reasons in `with_costs`.
+    the reasons in `with_costs`, and what was found if nothing could be judged without.
     """
-    own = [one for one in findings if one["source"] not in (AIM, EXPECTED)]
-    charged = {_claim(one): _verdict(one, with_costs or {}) for one in own if one["found"].startswith(WITH_COSTS)}
+    own = [one for one in findings if one["source"] not in NOT_THE_PAPERS]
+    charged = {_claim(one): one for one in own if one["found"].startswith(WITH_COSTS)}
     lines = []
     for one in own:
         if one["found"].startswith(WITH_COSTS):
             continue
-        cells = [one["source"], one["claim"], one["found"], _verdict(one, because)]
+        cells = [one["source"], one["claim"], one["found"], one.get("counts_as", ""), _verdict(one, because)]
         if charged:
-            cells.append(charged.get(_claim(one), ""))
+            again = charged.get(_claim(one))
+            found = f": {again['found'].removeprefix(WITH_COSTS)}" if again and one["verdict"] == NOT_JUDGED else ""
+            cells.append(_verdict(again, with_costs or {}, found) if again else "")
         lines.append([_in_cell(cell) for cell in cells])
-    columns = ["where", "what it says", "what we found", "verdict"] + ["with costs"] * bool(charged)
+    columns = ["where", "what it says", "what we found", "agreement", "verdict"] + ["with costs"] * bool(charged)
     return table(columns, lines, len(columns))
 
 
-def _verdict(finding: Mapping[str, Any], because: Mapping[str, Because]) -> str:
-    """With its reason."""
+def _verdict(finding: Mapping[str, Any], because: Mapping[str, Because], found: str = "") -> str:
+    """With how many members agree if they differ, and its reason. `found`: in place of a reason."""
     reasons = (reason for begin, reason in because.items() if finding["claim"].startswith(begin))
     reason = next((reason.text for reason in reasons if reason.verdict == finding["verdict"]), "")
     if not reason and finding["verdict"] == "differs":
         reason = NOT_EXPLAINED
-    verdict = _bold(finding["verdict"])
+    members, draws = finding.get("members"), finding.get("draws")
+    some, every = members or draws or (0, 0)
+    votes = f" ({some} of {every}{'' if members else ' draws'})" if 0 < some < every else ""
+    verdict = f"{_bold(finding['verdict'])}{votes}{found}"
     return f"{verdict}: {reason}" if reason else verdict
 
 
 def not_the_papers(findings: Sequence[Mapping[str, Any]]) -> str:
     """What this project aimed at or expected, and what was found, in Markdown."""
     own = [one for one in findings if one["source"] in (AIM, EXPECTED) and not one["found"].startswith(WITH_COSTS)]
-    lines = [[_in_cell(one[name]) for name in ("claim", "found")] + [_bold(one["verdict"])] for one in own]
+    lines = [[_in_cell(one[name]) for name in ("claim", "found")] + [_verdict(one, {})] for one in own]
     return table(("aimed at or expected", "what we found", "verdict"), lines, 3)
+
+
+def in_print(findings: Sequence[Mapping[str, Any]]) -> str:
+    """What a paper prints that does not fit together, as a list in Markdown; nothing if it does."""
+    return "".join(f"- {one['claim']} But {one['found']}\n" for one in findings if one["source"] == PRINT and not one["agrees"])
 
 
 def _claim(finding: Mapping[str, Any]) -> tuple[str, str]:
@@ -221,7 +260,7 @@ def _claim(finding: Mapping[str, Any]) -> tuple[str, str]:
 
 def _bold(verdict: str) -> str:
     """A verdict that is not what one hopes for stands out."""
-    return f"**{verdict}**" if verdict in ("differs", "undecided", "missed", "refuted") else verdict
+    return f"**{verdict}**" if verdict in ("differs", "undecided", "missed", "refuted", "inconsistent") else verdict
 
 
 def _in_cell(text: object) -> str:

@@ -12,6 +12,8 @@ What fails does not keep the rest from being measured; the exit code then is 2. 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import os
 import resource
@@ -19,36 +21,74 @@ import subprocess
 import sys
 import time
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from irqlab import files
 from irqlab.errors import IrqlabError
 from irqlab.present.series import measured_style
 from irqlab.report.picture import Panel
-from irqlab.reproduce import PAPERS, find
+from irqlab.reproduce import PAPERS, find, members
 from irqlab.reproduce.spanos2008 import differences
 from irqlab.reproduce.table import tables_from
-from tools.kept import HOME, Kept, Took, claims, moved, not_the_papers, read, side_by_side
+from tools import prose
+from tools.kept import HOME, Kept, Took, claims, in_print, key_of, moved, not_the_papers, read, says, score, side_by_side
 from tools.kept import times as times_table
 from tools.pages import ROOT, Figures, git, read_rows, write_figures, write_rows
 from tools.pictures import drawn_as
 
 OUT, TIMES = ROOT / "build/papers", HOME / "times.csv"
 KEEP, TIMED = "keep", ("quick", "full")
+DRAWS = 50
+"""Sets of tables that are drawn from the ranges of an ensemble's members."""
 DOCUMENTS = ("docs/**/*.md", "docs/images", "docs/papers")
 """What is written; no change of it makes another revision."""
 
 
 def tested_again(kept: Kept) -> Kept:
-    """The same with the claims as they are today, tested on the tables that are kept; as it is if a table is missing."""
+    """The same with the claims as they are today, tested on the tables that are kept; as it is if a table is missing.
+
+    A finding of an ensemble that says what it said keeps its members. Others are tested on tables drawn from the members' ranges.
+    """
     paper = find(kept.paper)
-    tables = tables_from(typing.get_type_hints(paper.measure)["return"], kept.tables)
-    if tables is None or any(one.get("members") for one in kept.findings):
+    kind = typing.get_type_hints(paper.measure)["return"]
+    tables = tables_from(kind, kept.tables)
+    if tables is None:
         return kept
-    return replace(kept, content=kept.content | {"findings": [one.to_json() for one in paper.findings(tables)]})
+    found = paper.findings(tables)
+    if "--ensemble" in kept.content["command"]:
+        before = {(key_of(one), says(one)): one.get("members") for one in kept.findings}
+        measured = [before.get((key_of(one), says(one))) for one in (finding.to_json() for finding in found)]
+        if not all(votes or one.agrees is None for one, votes in zip(found, measured, strict=True)):
+            found = members.findings(paper.findings, tables, [tables_from(kind, drawn) for drawn in draws(kept.tables)])
+            found = [replace(one, draws=one.members, members=None) for one in found]
+        found = [replace(one, members=votes, draws=None) if votes else one for one, votes in zip(found, measured, strict=True)]
+    findings = json.loads(json.dumps([one.to_json() for one in found]))
+    return replace(kept, content=kept.content | {"findings": findings})
+
+
+def draws(tables: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """DRAWS sets of CSV tables. Of a cell with a range (NAME_min, NAME_max) each has the least, the median or the greatest value.
+
+    They know nothing of which figures belong together, so they differ more than the members did. The same for the same tables.
+    """
+    chosen = Random(0)
+    for _ in range(DRAWS):
+        yield {name: _drawn(text, chosen) for name, text in tables.items()}
+
+
+def _drawn(text: str, chosen: Random) -> str:
+    head, *rows = csv.reader(io.StringIO(text))
+    ranged = [(head.index(name[:-4]), n) for n, name in enumerate(head) if name.endswith("_min") and name[:-4] in head]
+    for row in rows:
+        for cell, low in ranged:
+            row[cell] = chosen.choice([row[cell], row[low] or row[cell], row[low + 1] or row[cell]])
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([head, *rows])
+    return out.getvalue()
 
 
 def run(name: str, look: str, commit: str) -> Kept | None:
@@ -127,6 +167,12 @@ def figures() -> Iterator[Figures]:
     for one in every:
         with_costs = differences.WITH_COSTS if one.paper == "spanos2008" else {}
         yield Figures(one.paper, one.asked, side_by_side(one.findings, find(one.paper).because, with_costs))
+        yield Figures(f"{one.paper}, score", one.asked, score(one))
+        if printed := in_print(one.findings):
+            yield Figures(f"{one.paper}, print", one.asked, printed)
+        tables = tables_from(typing.get_type_hints(find(one.paper).measure)["return"], one.tables)
+        for name, text in prose.PAPERS[one.paper](tables) if tables else ():
+            yield Figures(f"{one.paper}, {name}", one.asked, text)
     hybrid = next(one for one in every if one.paper == "hybrid")
     yield Figures("hybrid, expected", hybrid.asked, not_the_papers(hybrid.findings))
 

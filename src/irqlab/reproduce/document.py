@@ -93,7 +93,7 @@ def schema(tables: object) -> dict[str, Any]:
     """JSON Schema of a document with these tables; columns and types are those of the row types."""
     named = {name: table.schema() for name, table in tables_of(tables).items()}
     text = {"type": "string"}
-    finding = {"source": text, "claim": text, "agrees": {"type": "boolean"}, "found": text, "verdict": text}
+    finding = {"source": text, "claim": text, "agrees": {"type": ["boolean", "null"]}, "found": text, "verdict": text}
     counts = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
     figure = {"type": ["number", "null"]}
     pairs = {"type": "array", "items": {"type": "array", "items": figure, "minItems": 2, "maxItems": 2}}
@@ -116,7 +116,11 @@ def schema(tables: object) -> dict[str, Any]:
                 "properties": {
                     "findings": {
                         "type": "array",
-                        "items": {"type": "object", "required": list(finding), "properties": {**finding, "members": counts}},
+                        "items": {
+                            "type": "object",
+                            "required": list(finding),
+                            "properties": {**finding, "counts_as": text, "instead": text, "members": counts},
+                        },
                     },
                     "ensemble": {"type": "object", "required": list(ensemble), "properties": ensemble},
                     "tables": {"type": "object", "required": list(named), "properties": named, "additionalProperties": False},

@@ -78,6 +78,7 @@ def findings(of: Callable[[T], Sequence[Finding]], tables: T, members: Sequence[
     for number, finding in enumerate(of(tables)):
         # By its place: with the costs of hardware a claim is tested twice.
         same = [one[number] for one in lists if number < len(one)]
-        votes = [one.agrees for one in same if (one.source, one.claim) == (finding.source, finding.claim)]
-        found.append(replace(finding, members=(sum(votes), len(votes))) if len(lists) > 1 else finding)
+        votes = [bool(one.agrees) for one in same if (one.source, one.claim) == (finding.source, finding.claim)]
+        several = len(lists) > 1 and finding.agrees is not None
+        found.append(replace(finding, members=(sum(votes), len(votes))) if several else finding)
     return found

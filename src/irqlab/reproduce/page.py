@@ -15,7 +15,7 @@ from irqlab.present.parts import Group, Legend, Numbers, Page, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.present.tables import Cell
 from irqlab.report import view
-from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.claims import COUNTED, Finding
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.table import Table
 
@@ -158,7 +158,7 @@ def made(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
 
 def _score(findings: Sequence[Finding]) -> str:
     """How many claims hold, and of those tested once more, with costs, by themselves; empty: none is the paper's."""
-    every = [finding for finding in findings if finding.of_paper]
+    every = [finding for finding in findings if finding.of_paper and finding.verdict in COUNTED]
     claims, again = ([finding for finding in every if finding.again == wanted] for wanted in (False, True))
     if not claims:
         return ""
@@ -175,9 +175,9 @@ def _cast(members: Sequence[Any]) -> str:
 
 def verdict(finding: Finding) -> Markup:
     """A finding as it stands in the list."""
-    kind = "good" if finding.holds else "warn"
-    line = '<strong class="{}">{}</strong> {}: {}<br>Measured: {}'
-    return Markup(line).format(kind, finding.verdict, finding.source, finding.claim, finding.found + finding.votes)
+    kind = "good" if finding.holds else "none" if finding.agrees is None or finding.instead else "warn"
+    line = '<strong class="{}">{}</strong> {}: {}<br>{}'
+    return Markup(line).format(kind, finding.verdict, finding.source, finding.claim, finding.told + finding.votes)
 
 
 def _numbered(section: Section, numbers: Numbers) -> Section:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from irqlab.reproduce.claims import WITH_COSTS, Because
-from tools.kept import Kept, Took, claims, moved, not_the_papers, side_by_side, times
+from irqlab.reproduce.claims import PRINT, WITH_COSTS, Because
+from tools.kept import Kept, Took, claims, in_print, moved, not_the_papers, score, side_by_side, times
 
 
 def finding(claim: str, verdict: str, source: str = "section 5") -> dict[str, Any]:
@@ -81,11 +81,24 @@ def test_tables_that_come_and_go_are_told() -> None:
 
 def test_the_papers_own_claims_are_counted() -> None:
     text = claims([kept(finding("a", "agrees"), finding("b", "differs"), finding("c", "met", "Aim of this project"))])
-    assert "| [some1999](some1999.md) |  | 2 | 1 | 1 | 0 | 6.1, 6.12 |" in text
+    assert "| [some1999](some1999.md) |  | 1 | 1 | 0 | 0 | 1 | 6.1, 6.12 |" in text
 
 
 def test_an_undecided_claim_is_neither() -> None:
-    assert "| [some1999](some1999.md) |  | 1 | 0 | 0 | 1 |" in claims([kept(finding("a", "undecided"))])
+    assert "| [some1999](some1999.md) |  | 0 | 0 | 1 | 0 |" in claims([kept(finding("a", "undecided"))])
+
+
+def test_what_does_not_count_is_told_by_itself() -> None:
+    one = kept(*(finding(verdict, verdict) for verdict in ("agrees", "in sample", "by definition", "not tried", "not tried")))
+    one.content["command"] += ["--ensemble", "3"]
+    assert "| [some1999](some1999.md) |  | 1 | 0 | 0 | 4 | 3 |" in claims([one])
+    assert score(one) == "1 agree, 0 differ (not counted: 1 in sample, 1 by definition, 2 not tried)"
+
+
+def test_what_a_paper_prints_is_none_of_its_claims() -> None:
+    one = kept(finding("a", "agrees"), finding("b.", "inconsistent", PRINT), finding("c", "consistent", PRINT) | {"agrees": True})
+    assert score(one) == "1 agree, 0 differ"
+    assert in_print(one.findings) == "- b. But 1 | 2\n"
 
 
 def test_where_results_were_written_is_not_told() -> None:
@@ -99,22 +112,34 @@ def test_claims_stand_beside_what_was_found_with_the_reason_for_that_verdict() -
     found.append(finding("G.", "met", "Aim of this project"))
     because = {"A": Because("agrees", "if h"), "C": Because("differs", "[i](#j)"), "E": Because("agrees", "not this one")}
     assert side_by_side(found, because).splitlines()[2:] == [
-        "| section 5 | A b. | 1 \\| 2 | agrees: if h |",
-        "| section 5 | C d. | 1 \\| 2 | **differs**: [i](#j) |",
-        "| section 5 | E f. | 1 \\| 2 | **differs**: not explained |",
+        "| section 5 | A b. | 1 \\| 2 |  | agrees: if h |",
+        "| section 5 | C d. | 1 \\| 2 |  | **differs**: [i](#j) |",
+        "| section 5 | E f. | 1 \\| 2 |  | **differs**: not explained |",
     ]
 
 
 def test_claims_tested_again_with_costs_are_counted_once() -> None:
     again = finding("a", "differs") | {"found": f"{WITH_COSTS}3"}
-    assert "| [some1999](some1999.md) |  | 1 | 1 | 0 |" in claims([kept(finding("a", "agrees"), again)])
+    assert "| [some1999](some1999.md) |  | 1 | 0 | 0 |" in claims([kept(finding("a", "agrees"), again)])
 
 
 def test_claims_tested_again_with_costs_have_that_verdict_beside_the_other() -> None:
     found = [finding("A.", "agrees"), finding("B.", "agrees"), finding("A.", "differs") | {"found": f"{WITH_COSTS}3"}]
+    found += [finding("C.", "not judged"), finding("C.", "agrees") | {"found": f"{WITH_COSTS}4", "counts_as": "x"}]
     assert side_by_side(found, {}, {"A": Because("differs", "so")}).splitlines()[2:] == [
-        "| section 5 | A. | 1 \\| 2 | agrees | **differs**: so |",
-        "| section 5 | B. | 1 \\| 2 | agrees |  |",
+        "| section 5 | A. | 1 \\| 2 |  | agrees | **differs**: so |",
+        "| section 5 | B. | 1 \\| 2 |  | agrees |  |",
+        "| section 5 | C. | 1 \\| 2 |  | not judged | agrees: 4 |",
+    ]
+
+
+def test_how_near_counts_and_who_agrees_stand_beside_a_verdict() -> None:
+    of_members = finding("A.", "undecided") | {"members": [2, 3], "counts_as": "within 5 %"}
+    of_draws = finding("B.", "undecided") | {"draws": [20, 50]}
+    assert side_by_side([of_members, of_draws, finding("C.", "agrees") | {"members": [3, 3]}], {}).splitlines()[2:] == [
+        "| section 5 | A. | 1 \\| 2 | within 5 % | **undecided** (2 of 3) |",
+        "| section 5 | B. | 1 \\| 2 |  | **undecided** (20 of 50 draws) |",
+        "| section 5 | C. | 1 \\| 2 |  | agrees |",
     ]
 
 

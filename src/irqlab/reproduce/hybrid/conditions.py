@@ -17,7 +17,9 @@ from irqlab.trials.application import ApplicationTrial
 
 PAPER_END = 2.35
 """Of the cliff: where the paper's loads end."""
-LOADS = (1.5, 2.0, PAPER_END, 3.0, 4.0)
+OVERLOADS = (2.0, PAPER_END)
+"""Of the cliff: the paper's loads that are measured and at which frames are lost."""
+LOADS = (1.5, *OVERLOADS, 3.0, 4.0)
 """Of the cliff: the paper's ksoftirqd would be woken at 3."""
 PATCHED_LOADS = (1.0, 1.25, *LOADS)
 """Of the patched kernel: also where ksoftirqd begins to run."""

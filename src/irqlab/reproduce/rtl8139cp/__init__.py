@@ -12,7 +12,6 @@ _REFILL = Because(
     "the deferred refill: while frames wait for the network layer, so do their descriptors. On and off: "
     "[when the ring is refilled](#why-they-differ)",
 )
-_PROVENANCE = Because("differs", "the table is another's: [where it is from](#where-the-articles-table-is-from)")
 _LEFT_OUT = Because("differs", "not explained: [what leaving it out does](#why-they-differ)")
 
 BECAUSE = {
@@ -21,18 +20,13 @@ BECAUSE = {
         "at the article's 1 ms the [deferred refill](#why-they-differ), with longer periods the ring: on and off over "
         "the [range of periods](#why-they-differ). Why no period gains as much is not explained",
     ),
-    "It was measured with 8139cp": _PROVENANCE,
-    "The unchanged driver receives": _PROVENANCE,
-    "The timer receives 15 to 25 % more frames than NAPI; here: HZ 1000": Because(
+    "The timer receives more than NAPI, by": Because(
         "differs", "at 1 ms the [deferred refill](#why-they-differ); why the article's timer gains is not explained"
     ),
     "Of a million frames of 60 bytes the timer takes in more": _REFILL,
     "Of a million frames of 1440 bytes it takes in fewer": Because(
         "differs",
         "here all arrive: the wire, not the driver, is the limit. Why the article's timer loses frames is not explained",
-    ),
-    "With the timer receive interrupts remain": Because(
-        "differs", "a driver whose receive interrupts are masked takes none; why the article's takes some is not explained"
     ),
     "Measure 1. receive interrupts off": _LEFT_OUT,
     "Measure 2. polling in the timer's interrupt": _LEFT_OUT,

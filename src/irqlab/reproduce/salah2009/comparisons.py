@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from irqlab import units
 from irqlab.reproduce.claims import Claim, Test, Told, judged
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import ReceivingRow
 from irqlab.reproduce.salah2009.measure import Tables
-from irqlab.reproduce.salah2009.points import EQUAL, NO_CPU, Curves, curve_of, curves_of, echoes, of_cliff, ours
+from irqlab.reproduce.salah2009.points import EQUAL, curves_of, echoes, of_cliff, ours
 from irqlab.units import duration, kpps, percent
 
-ALIKE = 0.15
-"""What the paper calls approaching each other."""
 SOME_LOSS = 0.01
 """From here on an application loses frames."""
 LOW_PPS = 200.0
@@ -32,8 +29,9 @@ RECOVERS = (1.75, 2.0)
 """Of the cliff: around where the paper's budget of 6 starts to improve."""
 HIGH = (0.9, 1.25)
 """Of the echo's cliff: high loads within the paper's, which end at 1.2 times."""
-HALF = 0.5
-QUARTERS = (0.25, 0.5, 0.75)
+CLIFF2 = of_cliff("cliff2")
+NEAR_END = 1.3
+"""Of the echo's cliff: the paper's loads of the round trip end at 1.2 times."""
 COMPARED = (rows.DE, rows.NAPI, rows.HYBRID)
 
 Means = Mapping[tuple[str, float], float | None]
@@ -72,9 +70,18 @@ def alike(pairs: Pairs) -> bool:
     return not any(pair.less or pair.more for pair in pairs)
 
 
-def near(pairs: Pairs) -> bool:
-    """Whether they approach each other everywhere."""
-    return all(abs(pair.mine / pair.theirs - 1) <= ALIKE for pair in pairs)
+def slightly_longer(pairs: Pairs) -> bool:
+    """Whether one is longer on the average, and beyond EQUAL nowhere."""
+    return alike(pairs) and sum(pair.mine / pair.theirs - 1 for pair in pairs) > 0
+
+
+END = of_cliff("max_offered")
+"""Of the cliff: where the paper's loads end."""
+
+
+def within(curve: Iterable[ReceivingRow]) -> list[ReceivingRow]:
+    """The rows at the paper's loads."""
+    return [row for row in curve if row.load_of_cliff <= END]
 
 
 # Figure 6.
@@ -111,32 +118,70 @@ def _longer_with_2(tables: Tables) -> Told | None:
     return any(pair.more for pair in small) and alike(six), f"at a share of the echo's cliff: {'; '.join(each)}."
 
 
-# Figure 7(a), (b): DE against NAPI.
+# Figures 6(a), 7(a), (b): throughput and loss.
+
+Both = tuple[ReceivingRow, ReceivingRow]
+"""A scheme at a load, and another."""
 
 
-def _gives_more(tables: Tables) -> Told | None:
-    """DE and NAPI at the loads at which NAPI loses frames: within the paper's loads, and beyond them."""
-    by = {(row.scheme, row.load_of_cliff): row for row in ours(tables)}
-    pairs = [
-        (by[rows.DE, load], row)
-        for (scheme, load), row in by.items()
-        if scheme == rows.NAPI and row.loss_ratio > SOME_LOSS and (rows.DE, load) in by
-    ]
-    end = of_cliff("max_offered")
-    within, beyond = ([p for p in pairs if (p[0].load_of_cliff <= end) == wanted] for wanted in (True, False))
-    if not within:
+def _paired(curve: Iterable[ReceivingRow], mine: str, theirs: str) -> list[Both]:
+    by = {(row.scheme, row.load_of_cliff): row for row in curve if not row.setting}
+    found = ((row, by[theirs, load]) for (scheme, load), row in by.items() if scheme == mine and (theirs, load) in by)
+    return sorted(found, key=lambda pair: pair[0].load_of_cliff)
+
+
+def _receives(
+    mine: str, theirs: str, holds: Callable[[Sequence[Both]], bool], of: Callable[[Tables], Iterable[ReceivingRow]]
+) -> Test[Tables]:
+    """Whether something holds of two schemes at the paper's loads; what they receive wherever one loses frames is told."""
+
+    def told(tables: Tables) -> Told | None:
+        pairs = _paired(of(tables), mine, theirs)
+        lossy = [pair for pair in pairs if max(row.loss_ratio for row in pair) > SOME_LOSS]
+        inside, beyond = ([pair for pair in lossy if (pair[0].load_of_cliff <= END) == wanted] for wanted in (True, False))
+        if not inside:
+            return None
+        text = f"{mine} ({theirs}) where frames are lost: {_told_received(inside)}."
+        text += f" Beyond the paper's loads: {_told_received(beyond)}." if beyond else ""
+        return holds([pair for pair in pairs if pair[0].load_of_cliff <= END]), text
+
+    return told
+
+
+def _told_received(pairs: Sequence[Both]) -> str:
+    each = (
+        f"at {one.load_of_cliff:g} times the cliff {kpps(one.application_pps)} kpps, {percent(one.loss_ratio)} lost "
+        f"({kpps(other.application_pps)}, {percent(other.loss_ratio)})"
+        for one, other in pairs
+    )
+    return "; ".join(each)
+
+
+def outperforms(pairs: Sequence[Both]) -> bool:
+    """Whether one receives more at one load at least, and less at none; and the same of what is lost."""
+    received = [Pair(0, one.application_pps, other.application_pps) for one, other in pairs]
+    worse = any(one.loss_ratio > other.loss_ratio + SOME_LOSS for one, other in pairs)
+    return any(pair.more for pair in received) and not any(pair.less for pair in received) and not worse
+
+
+def gives_more(pairs: Sequence[Both]) -> bool:
+    """Whether one receives more, and loses less, at every load at which the other loses frames."""
+    lossy = [(one, other) for one, other in pairs if other.loss_ratio > SOME_LOSS]
+    return bool(lossy) and all(
+        Pair(0, one.application_pps, other.application_pps).more and one.loss_ratio < other.loss_ratio for one, other in lossy
+    )
+
+
+def _sustained(tables: Tables) -> Told | None:
+    """What each scheme receives at the highest of the paper's loads, of the most that it receives at any."""
+    curves = curves_of(tables, *COMPARED)
+    if curves is None:
         return None
-
-    def told(pairs: Sequence[tuple[ReceivingRow, ReceivingRow]]) -> str:
-        each = (
-            f"{de.load_of_cliff:g} times the cliff {kpps(de.application_pps)} kpps, {percent(de.loss_ratio)} lost "
-            f"({kpps(napi.application_pps)}, {percent(napi.loss_ratio)})"
-            for de, napi in pairs
-        )
-        return "; ".join(each)
-
-    text = f"{rows.DE} ({rows.NAPI}) at {told(within)}." + (f" Beyond the paper's loads: {told(beyond)}." if beyond else "")
-    return all(Pair(0, de.application_pps, napi.application_pps).more for de, napi in within), text
+    last = {scheme: within(curve)[-1] for scheme, curve in curves.items()}
+    kept = {scheme: row.application_pps / max(r.application_pps for r in within(curves[scheme])) for scheme, row in last.items()}
+    held = kept[rows.HYBRID] >= 1 - EQUAL > max(kept[rows.DE], kept[rows.NAPI])
+    each = ", ".join(f"{scheme} {percent(share)}" for scheme, share in kept.items())
+    return held, f"at {last[rows.DE].load_of_cliff:g} times the cliff, of the most that each receives: {each}."
 
 
 # Figures 7(c), (d) and 8: round trips.
@@ -165,15 +210,14 @@ def _against(means: Means, mine: str, theirs: str) -> list[Pair]:
 
 @dataclass(frozen=True)
 class _Words:
-    """How round trips are told."""
+    """How loads are told."""
 
-    begin: str
-    between: str
+    end: str
     load: Callable[[float], str]
 
 
-THROUGH = _Words("at a share of the echo's cliff, ", ":", lambda share: f"{100 * share:.0f} %")
-OF_PINGS = _Words("", " at", lambda pps: f"{units.grouped(pps)} a second")
+THROUGH = _Words(" of the echo's cliff", lambda share: f"{100 * share:.0f} %")
+OF_PINGS = _Words("", lambda pps: f"{units.grouped(pps)} a second")
 
 
 def _compared(
@@ -187,11 +231,26 @@ def _compared(
             return None
         each = []
         for scheme, pairs in found.items():
-            of_load = (f"{words.load(p.at)} {duration(p.mine)} ({duration(p.theirs)})" for p in pairs)
-            each.append(f"{scheme} ({theirs}){words.between} {', '.join(of_load)}")
-        return all(map(holds, found.values())), f"{words.begin}{'; '.join(each)}."
+            least, most = (choose(pairs, key=lambda p: p.mine / p.theirs) for choose in (min, max))
+            told = " to ".join(f"{100 * (p.mine / p.theirs - 1):+.1f} % ({words.load(p.at)})" for p in (least, most))
+            each.append(f"{scheme} against {theirs} {told}")
+        some = next(iter(found.values()))
+        loads = f"{words.load(some[0].at)} to {words.load(some[-1].at)}{words.end}"
+        return all(map(holds, found.values())), f"{'; '.join(each)}, of {len(some)} loads from {loads}."
 
     return told
+
+
+def _approaches(tables: Tables) -> Told | None:
+    """How far hybrid's and NAPI's round trips are apart below the cliff, and from where hybrid is NAPI on."""
+    below, beyond = (_against(_trips(*span)(tables), rows.HYBRID, rows.NAPI) for span in ((0.0, 1.0), (CLIFF2, NEAR_END)))
+    if not below or not beyond:
+        return None
+    off = 100 * (beyond[0].mine / beyond[0].theirs - 1)
+    text = f"hybrid against {rows.NAPI}: {off:+.1f} % at {beyond[0].at:g} times the echo's cliff"
+    if alike(below):
+        return None, f"they are level below the cliff, too ({text})."
+    return alike(beyond), f"{text}; below the cliff they are not level."
 
 
 Low = dict[str, tuple[tuple[float, float], tuple[float, float]]]
@@ -222,93 +281,64 @@ def _told_low(found: Low) -> str:
     return f"{'; '.join(each)}."
 
 
-# Figure 7(e), (f).
-
-
-def _interrupts(schemes: Sequence[str], chosen: Callable[[Sequence[ReceivingRow]], list[ReceivingRow]]) -> Test[Tables]:
-    """Whether interrupts a second fall somewhere between the loads chosen of a scheme's curve, with each scheme."""
-
-    def told(tables: Tables) -> Told | None:
-        curves = curves_of(tables, *schemes)
-        if curves is None:
-            return None
-        found: Curves = {scheme: chosen(curve) for scheme, curve in curves.items()}
-        each = []
-        for scheme, every in found.items():
-            of_load = ", ".join(f"{units.grouped(r.interrupts_per_s)} at {r.load_of_cliff:g} times" for r in every)
-            each.append(f"{scheme} {of_load}")
-        falls = [
-            any(Pair(0, b.interrupts_per_s, a.interrupts_per_s).less for a, b in pairwise(every)) for every in found.values()
-        ]
-        return all(falls), f"interrupts a second: {'; '.join(each)}."
-
-    return told
-
-
-def _after_turn(curve: Sequence[ReceivingRow]) -> list[ReceivingRow]:
-    """From where the paper's interrupts turn up to the cliff."""
-    return [row for row in curve if of_cliff("interrupt_rate_turns_at") <= row.load_of_cliff <= 1]
-
-
-def _last(curve: Sequence[ReceivingRow]) -> list[ReceivingRow]:
-    """The highest load that the paper offered, and the highest here."""
-    return [[row for row in curve if row.load_of_cliff <= of_cliff("max_offered")][-1], curve[-1]]
-
-
-def _leaves_least(tables: Tables) -> Told | None:
-    left = {
-        row.scheme: row.cpu_available
-        for row in ours(tables)
-        if row.load_of_cliff == HALF and row.scheme in COMPARED and not row.setting
-    }
-    if len(left) < len(COMPARED):
-        return None
-    least = all(left[rows.NAPI] < other - NO_CPU for scheme, other in left.items() if scheme != rows.NAPI)
-    return least, f"{', '.join(f'{scheme} {percent(share)}' for scheme, share in left.items())}."
-
-
-def _hardly_falls(tables: Tables) -> Told | None:
-    """What is lost of the CPU between a quarter and half of the cliff, and from there to three quarters."""
-    found = {}
-    for scheme in COMPARED:
-        left = {row.load_of_cliff: row.cpu_available for row in curve_of(tables, scheme)}
-        if not set(QUARTERS) <= set(left):
-            return None
-        first, second, third = (left[load] for load in QUARTERS)
-        found[scheme] = (first - second, second - third)
-    each = (f"{scheme} {percent(before)}, then {percent(after)}" for scheme, (before, after) in found.items())
-    return (
-        all(after < HALF * before for before, after in found.values()),
-        f"of the CPU, from {' to '.join(f'{load:g}' for load in QUARTERS)} times the cliff are lost: {'; '.join(each)}.",
-    )
-
-
+LEVEL = f"level within {percent(EQUAL)}"
+BETTER = f"better at one load at least, worse at none; {LEVEL}"
 FIGURE_6: tuple[Claim[Tables], ...] = (
-    Claim("Figure 6(a)", "A budget of 6 starts to improve at around 1.7 times the cliff; one of 300 does not.", _recovers),
+    Claim(
+        "Figure 6(a)",
+        "With a budget of 2 the application receives more than with 300.",
+        _receives(rows.NAPI_2, rows.NAPI, outperforms, lambda tables: tables.budget),
+        BETTER,
+    ),
+    Claim(
+        "Figure 6(a)",
+        "A budget of 6 starts to improve at around 1.7 times the cliff; one of 300 does not.",
+        _recovers,
+        f"more at {RECOVERS[1]:g} than at {RECOVERS[0]:g} times",
+    ),
     Claim(
         "Figure 6(b)",
         "At high rates the round trip is longer with a budget of 2 than with 300; with 6 it is that of 300.",
         _longer_with_2,
+        LEVEL,
     ),
 )
-DE_AGAINST_NAPI: Claim[Tables] = Claim(
-    "Figure 7(a), (b)", f"Where frames are lost, {rows.DE} gives the application more than NAPI, and loses less.", _gives_more
+THROUGHPUT: tuple[Claim[Tables], ...] = (
+    *(
+        Claim(
+            "Figure 7(a), (b)",
+            f"In throughput and loss hybrid outperforms {other}.",
+            _receives(rows.HYBRID, other, outperforms, ours),
+            BETTER,
+        )
+        for other in (rows.NAPI, rows.DE)
+    ),
+    Claim(
+        "Figure 7(a)",
+        f"With more load the throughput of {rows.DE} and NAPI degrades, and hybrid's is sustained.",
+        _sustained,
+        f"at least {percent(1 - EQUAL)} of the most within the paper's loads is sustained",
+    ),
+    Claim(
+        "Figure 7(a), (b)",
+        f"{rows.DE} gives more throughput and less loss than NAPI.",
+        _receives(rows.DE, rows.NAPI, gives_more, ours),
+        f"at every load at which NAPI loses frames; {LEVEL}",
+    ),
 )
 ROUND_TRIPS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 7(c)",
         f"Below the cliff hybrid and {rows.DE} outperform NAPI (mean round trip).",
         _compared(THROUGH, _trips(), (rows.DE, rows.HYBRID), rows.NAPI, shorter),
+        BETTER,
     ),
-    Claim(
-        "Figure 7(c)",
-        f"Beyond {of_cliff('cliff2'):g} times the cliff hybrid's round trip approaches NAPI's.",
-        _compared(THROUGH, _trips(of_cliff("cliff2"), 1e9), (rows.HYBRID,), rows.NAPI, near),
-    ),
+    Claim("Figure 7(c)", f"Beyond {CLIFF2:g} times the cliff hybrid's round trip approaches NAPI's.", _approaches, LEVEL),
     Claim(
         "Figure 7(c), (d)",
         f"Estimating the rate adds no noticeable delay: below the cliff hybrid's round trip is {rows.DE}'s.",
         _compared(THROUGH, _trips(), (rows.HYBRID,), rows.DE, alike),
+        LEVEL,
     ),
     Claim(
         "Figure 7(d)",
@@ -318,38 +348,21 @@ ROUND_TRIPS: tuple[Claim[Tables], ...] = (
             lambda found: _longer_at_low(found) and found[rows.NAPI][0][1] >= max(low[1] for low, _ in found.values()),
             _told_low,
         ),
+        LEVEL,
     ),
-)
-INTERRUPTS: tuple[Claim[Tables], ...] = (
-    Claim(
-        "Figure 7(e)",
-        f"Shortly after {of_cliff('interrupt_rate_turns_at'):g} times the cliff the interrupt rate drops.",
-        _interrupts(COMPARED, _after_turn),
-    ),
-    Claim(
-        "Figure 7(e)",
-        f"Beyond {of_cliff('max_offered'):g} times the cliff the interrupt rate of NAPI and {rows.DE} falls.",
-        _interrupts((rows.DE, rows.NAPI), _last),
-    ),
-)
-CPU: tuple[Claim[Tables], ...] = (
-    Claim(
-        "Section 4.1, figure 7(f)",
-        f"NAPI leaves the least of the CPU (at {HALF:g} times the cliff, by more than {percent(NO_CPU)} of it).",
-        _leaves_least,
-    ),
-    Claim("Figure 7(f)", "At 0.5 to 0.7 times the cliff the CPU that is left hardly falls.", _hardly_falls),
 )
 PINGS: tuple[Claim[Tables], ...] = (
     Claim(
         "Figure 8",
         f"{rows.DE} and hybrid outperform NAPI (mean round trip of pings).",
         _compared(OF_PINGS, _pings, (rows.DE, rows.HYBRID), rows.NAPI, shorter),
+        BETTER,
     ),
     Claim(
         "Figure 8",
-        f"Hybrid's pings take as long as {rows.DE}'s, or slightly longer.",
-        _compared(OF_PINGS, _pings, (rows.HYBRID,), rows.DE, alike),
+        f"Hybrid's pings take slightly longer than {rows.DE}'s.",
+        _compared(OF_PINGS, _pings, (rows.HYBRID,), rows.DE, slightly_longer),
+        f"longer on the average, and nowhere by more than {percent(EQUAL)}",
     ),
     Claim(
         "Figure 8",
@@ -359,5 +372,6 @@ PINGS: tuple[Claim[Tables], ...] = (
             _longer_at_low,
             _told_low,
         ),
+        LEVEL,
     ),
 )

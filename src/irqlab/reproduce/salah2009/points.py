@@ -6,9 +6,11 @@ from __future__ import annotations
 from irqlab.reproduce import reference
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.measure import Tables
+from irqlab.units import percent
 
 EQUAL = 0.02
-"""Two figures that differ by no more than this share are level."""
+"""Two figures that differ by no more than this share are level: hybrid and DE, which are one scheme below the cliff, are there
+up to 1.6 % apart."""
 NO_CPU = 0.01
 """A share of the CPU that counts as none."""
 Curves = dict[str, list[ReceivingRow]]
@@ -23,6 +25,11 @@ def paper(quantity: str) -> float:
 def of_cliff(quantity: str) -> float:
     """A rate of the paper's text, as a multiple of the paper's cliff."""
     return paper(quantity) / paper("cliff")
+
+
+CLIFF_BAND = paper("epsilon")
+"""How close ways to the cliff, its signs, and where no CPU is left are to be: the paper's band around its cliff."""
+BAND = f"within {percent(CLIFF_BAND)}, the paper's band around its cliff (e)"
 
 
 def ours(tables: Tables) -> tuple[ReceivingRow, ...]:

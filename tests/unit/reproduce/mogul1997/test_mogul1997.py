@@ -14,7 +14,8 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.present import series
 from irqlab.reproduce import find
-from irqlab.reproduce.mogul1997 import causes, configurations, measure, published, report
+from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.mogul1997 import causes, configurations, curves, measure, published, report
 from irqlab.reproduce.mogul1997.configurations import (
     NO_FEEDBACK,
     NO_QUOTA,
@@ -157,3 +158,68 @@ def test_words_name_the_cause_that_was_examined() -> None:
     assert "more frames than the transmit ring holds" in quotas
     peaks = next(text for claim, text in found.items() if "the peak is much improved" in claim)
     assert "Arrivals, poisson: 0.30 and 0.20" in peaks
+
+
+# Claims on data that must fail them.
+
+
+def _finding(words: str, **tables: Any) -> Finding:
+    made = replace(mogul(True), **tables)
+    return next(finding for finding in find("mogul1997").findings(made) if words in finding.claim)
+
+
+def _curves(screend: bool, **changes: dict[str, Any]) -> Any:
+    """Curves with other figures, by configuration."""
+    table = mogul(True).curves
+    rows = (
+        replace(row, **changes.get(row.configuration.replace(" ", "_"), {})) if row.screend == screend else row for row in table
+    )
+    return replace(table, rows=tuple(rows))
+
+
+def test_slightly_more_is_no_more_than_in_the_paper() -> None:
+    assert pytest.approx(1.17, abs=0.01) == curves.MORE_LOSSLESS
+    words = "slightly improves the MLFRR"
+    assert _finding(words, curves=_curves(False, unmodified={"lossless": 1.0}, quota_5={"lossless": 1.4})).agrees
+    far = _finding(words, curves=_curves(False, unmodified={"lossless": 1.0}, quota_5={"lossless": 1.8}))
+    assert far.agrees is False, "the next load of the unmodified kernel is 1.4"
+    assert not _finding(words, curves=_curves(False, unmodified={"lossless": 1.0}, quota_5={"lossless": 1.0})).agrees
+
+
+def test_about_five_per_cent_are_neither_none_nor_ten() -> None:
+    assert pytest.approx(7.9, abs=0.05) == curves.FIGURE_COST
+    for peak, agrees in ((0.376, True), (0.394, False), (0.36, False)):
+        found = _finding("by about 5 %", curves=_curves(True, quota_5={"peak": peak}))
+        assert found.agrees is agrees
+
+
+def test_below_the_maximum_is_not_beyond_it() -> None:
+    """Loads: 2.1 and 3.3 times the peak, and the maximum is 3.2 times."""
+
+    def livelock(below: float, beyond: float) -> Finding:
+        table = mogul(True).forwarding
+        outputs = {2.1: below * 50_000, 3.3: beyond * 50_000}
+        rows = (
+            replace(row, output_pps=outputs.get(row.offered_to_peak, row.output_pps))
+            if row.configuration == UNMODIFIED and not row.screend
+            else row
+            for row in table
+        )
+        return _finding("It would probably livelock", forwarding=replace(table, rows=tuple(rows)))
+
+    assert livelock(0.05, 0.01).agrees
+    assert livelock(0.3, 0.2).agrees is False
+    between = livelock(0.3, 0.05)
+    assert between.agrees is None
+    assert "it begins between the loads on both sides of the maximum" in between.found
+
+
+def test_what_the_processor_leaves_without_load_is_not_more_either() -> None:
+    for left, agrees in ((94.4, True), (90.0, False), (99.7, False)):
+        rows = [replace(row, cpu_percent=left) if row.offered_pps == 0 else row for row in mogul(True).cpu]
+        assert _finding("Even without load", cpu=replace(mogul(True).cpu, rows=tuple(rows))).agrees is agrees
+
+
+def test_stable_is_as_stable_as_the_papers_curves() -> None:
+    assert pytest.approx(0.964, abs=1e-3) == curves.STABLE
+    assert pytest.approx(1.4, abs=0.05) == curves.STABLE_PERCENT
