@@ -21,7 +21,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from irqlab.cli.commands import entries
 from irqlab.errors import IrqlabError
@@ -82,11 +82,30 @@ def of_command(tables: list[Table], name: str, silent: bool) -> dict[str, Any]:
     if found and not silent:
         shown = " ".join(f"--{key}" if value is True else f"--{key} {value}" for key, value in found.items())
         print(f"{FILE}: {shown}", file=sys.stderr)
-    return {str(parameters[key].name): _listed(parameters[key], value) for key, value in found.items()}
+    return {str(parameters[key].name): _listed(key, parameters[key], value) for key, value in found.items()}
 
 
-def _listed(parameter: Any, value: Any) -> Any:
-    """A value as the parameter takes it: repeatable options take lists."""
+_ALLOWED: dict[type, tuple[str, tuple[type, ...]]] = {
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+}
+"""What a value may be, by the option's type; else text."""
+
+
+def _types(annotation: Any) -> set[Any]:
+    """The types in an annotation such as ``list[int] | None``."""
+    inner = get_args(annotation)
+    return {one for part in inner for one in _types(part)} if inner else {annotation}
+
+
+def _listed(key: str, parameter: Any, value: Any) -> Any:
+    """A value as the parameter takes it: repeatable options take lists. Raises IrqlabError for a value of another type."""
+    known = [_ALLOWED[one] for one in _types(parameter.type_descriptor.annotation) if one in _ALLOWED]
+    wanted, types = known[0] if known else ("text, in quotes", (str,))
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, types) or (isinstance(one, bool) and bool not in types):
+            raise IrqlabError(f"{FILE}: {key} = {one!r}: must be {wanted}")
     return [value] if getattr(parameter, "multiple", False) and not isinstance(value, list) else value
 
 
