@@ -79,7 +79,8 @@ def answers(found: Sequence[Row]) -> list[str]:
     mine = [(methods()[name], own) for name, own in rows_by_method(found, complete=True).items()]
     said = [(method, own, verdicts) for method, own in mine if (verdicts := method.verdicts(own))]
     sure = dict.fromkeys(text for method, own, _ in said if (text := method.sure(own)))
-    return [text for _, _, verdicts in said for text in verdicts] + list(sure)
+    whole = [text for text in sure if not any(other != text and other.endswith(text) for other in sure)]
+    return [text for _, _, verdicts in said for text in verdicts] + whole
 
 
 def rows_by_method(found: Sequence[Row], complete: bool = False) -> dict[str, list[Row]]:

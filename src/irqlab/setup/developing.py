@@ -17,7 +17,10 @@ from irqlab.setup.paths import cache_dir
 from irqlab.setup.roots import Root
 
 RELEASE = "bookworm"
-PACKAGES = ["bash", "cargo-web", "coreutils", "cpio", "dash", "diffutils", "findutils", "gcc", "grep", "libc6-dev", "perl", "rust-web-clippy", "rustc-web", "rustfmt-web", "sed", "shellcheck", "zstd"]
+PACKAGES = (
+    *("bash", "cargo-web", "coreutils", "cpio", "dash", "diffutils", "findutils", "gcc", "grep", "libc6-dev", "perl"),
+    *("rust-web-clippy", "rustc-web", "rustfmt-web", "sed", "shellcheck", "zstd"),
+)
 PASSED_ON = ("CARGO_TERM_COLOR", "PROPTEST_CASES", "RUSTFLAGS", "RUST_BACKTRACE", "TERM")
 
 

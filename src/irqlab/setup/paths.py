@@ -13,29 +13,10 @@ from irqlab.project import is_wheel, project_dir
 from irqlab.setup import SetupError
 
 GUEST_TARGET = "x86_64-unknown-linux-gnu"
-CONTENTS = [
-    "apt",
-    "apt-bullseye",
-    "cargo",
-    "ccache",
-    "checkpatch",
-    "cluster",
-    "debs",
-    "debs-dbg",
-    "drivers",
-    "headers",
-    "images",
-    "kernel",
-    "kernels",
-    "linted",
-    "locks",
-    "matplotlib",
-    "roots",
-    "snapshots",
-    "sources",
-    "tools",
-    "trials",
-]
+CONTENTS = (
+    *("apt", "apt-bullseye", "cargo", "ccache", "checkpatch", "cluster", "debs", "debs-dbg", "drivers", "headers", "images"),
+    *("kernel", "kernels", "linted", "locks", "matplotlib", "roots", "snapshots", "sources", "tools", "trials"),
+)
 """What the cache may contain."""
 
 
