@@ -13,14 +13,21 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.testbed import TestbedConfig
+from irqlab.dut.router import Dut
+from irqlab.hunting.functions import functions
 from irqlab.setup import drivers, kernel, kernel_sources
+from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli
 
 LONG = pytest.mark.long
 SOURCE = "drivers/net/ethernet/realtek/8139cp.c"
 SERIES = "6.1"
 CARD = ("--nic", "irqlab-8139cp")
-OWN = {"numbers-forwarded", "numbers-own", "frames-jumbo", "failures-mappings", "races-mtu", "polling-busy"}
+OWN = {
+    *("numbers-forwarded", "numbers-own", "numbers-long", "frames-jumbo", "failures-mappings", "failures-change", "races-mtu"),
+    "polling-busy",
+}
 """Rows that 8139cp itself fails (docs/use/findings.md)."""
 UNLOCKED = "out_unlock:\n\tspin_unlock_irqrestore(&cp->lock, intr_flags);\n"
 STOP = "\tif (TX_BUFFS_AVAIL(cp) <= (MAX_SKB_FRAGS + 1))\n\t\tnetif_stop_queue(dev);\n\n"
@@ -100,3 +107,21 @@ def test_the_whole_list(cli: Cli, tmp_path: Path) -> None:
     code, found = _check(cli, tmp_path, "8139cp")
     assert {row["name"] for row in found["rows"] if row["status"] == "fail"} == OWN
     assert code == 1
+
+
+def test_calls_are_seen_in_code_that_was_first_executed_between_trials() -> None:
+    testbed = Testbed.resolve(TestbedConfig("8139cp", nic="irqlab-8139cp"))
+    probes = [functions(testbed).address("dma_alloc_attrs")]
+    trial = {"warmup_ns": 0, "duration_ns": 20_000_000, "drain_ns": 1_000, "probes": probes}
+    mtu = "/sys/class/net/eth0/mtu"
+
+    def change(dut: Dut) -> None:
+        dut.sleep(1_000_000)
+        dut.write(mtu, "1400")
+
+    with testbed.open() as dut:
+        dut.play_hosts(testbed.nic.line_rate_bps)
+        dut.wait_forwarding()
+        assert not dut.run_trial(trial, [])["probes"]
+        dut.write(mtu, "1300")
+        assert dut.run_trial(trial, [], lambda _: change(dut))["probes"]

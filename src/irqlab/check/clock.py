@@ -19,12 +19,12 @@ UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LEAST_S = 10.0
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, option: str = "--budget") -> float:
     """A duration: 300, 90s, 5m, 1h, 1d. Raises IrqlabError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
     found = float(match[1]) * UNITS_S[match[2] or "s"] if match else 0.0
     if not match or found < LEAST_S:
-        raise IrqlabError(f"--budget {text}: must be a time of at least {LEAST_S:.0f} s, for example 90s, 5m or 1h")
+        raise IrqlabError(f"{option} {text}: must be a time of at least {LEAST_S:.0f} s, for example 90s, 5m or 1h")
     return found
 
 

@@ -140,6 +140,8 @@ def _run_all(
 
 def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]) -> Done:
     try:
+        if (wrong := subject.testbed.nic.wrong.get(row.name)) is not None:
+            return Done(row, not_covered(f"{subject.testbed.nic.model}: {wrong}"))
         if (refusal := row.needs(subject)) is not None:
             return Done(row, refusal)
         key = _key(subject.testbed, row, budget.seconds) if subject.testbed.config.cached else None

@@ -13,6 +13,8 @@ import typer
 from rich.console import Console
 
 from irqlab import units
+from irqlab.check import beside as checks
+from irqlab.check import clock
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, complain, save, show_document
 from irqlab.compare import beside, loads, sides, verdict
@@ -22,6 +24,7 @@ from irqlab.methods import throughput
 from irqlab.present import terminal as tables
 from irqlab.report import comparison
 from irqlab.results import document
+from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome, measure
 
 SideA = Annotated[
@@ -42,6 +45,14 @@ FailOn = Annotated[
     str | None,
     typer.Option(
         "--fail-on", help="Metrics that --fail-above checks, comma-separated, by their names in the JSON; default: all."
+    ),
+]
+CheckOption = Annotated[
+    str | None,
+    typer.Option(
+        "--check",
+        help="Also run the checklist of irqlab check on both sides, in this time for each, such as 2m. Exit code 1: B "
+        "fails what A passes.",
     ),
 ]
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
@@ -72,6 +83,7 @@ def command(
     fail_on: FailOn = None,
     top: TopOption = printed.TOP,
     memory: MemoryOption = False,
+    check: CheckOption = None,
     request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
@@ -79,6 +91,7 @@ def command(
     """Compares two sides; prints tables and one sentence, writes files. Exit code 1 if a metric is worse than allowed."""
     check_outputs(json_file, report_file)
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
+    budget_s = None if check is None else clock.seconds(check, "--check")
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     if request.ensemble.members < loads.FEWEST:
@@ -89,6 +102,8 @@ def command(
         for table in beside.tables(*found_beside, (a, b or "")):
             tables.show(tables.rich_table(table), console)
         return
+    if budget_s is not None and sum(side.testbed is not None for side in chosen) < 2:
+        raise IrqlabError("--check: both sides have to be drivers, and no files")
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     kept = next((side.rows for side in chosen if side.rows), ())
     _check_members(kept, request.ensemble.members)
@@ -107,7 +122,22 @@ def command(
     if b is None:
         show_document(outcome.document, "metrics")
         return
+    broken = budget_s is not None and _checks(chosen, budget_s, request.jobs)
     judge(outcome.document, chosen, threshold, judged, top, report_file)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _checks(chosen: Sequence[sides.Side], budget_s: float, jobs: int) -> bool:
+    """Runs the checklist on both sides, and prints what differs; whether the second side fails what the first passes."""
+    before, after = (checks.checked(side.testbed, budget_s, jobs) for side in chosen if side.testbed is not None)
+    names = (chosen[0].name, chosen[1].name)
+    if before.interrupted or after.interrupted:
+        raise UserInterruptError("interrupted; the same command goes on")
+    if checks.differing(before, after):
+        tables.show(tables.rich_table(checks.table(before, after, names)), Console(highlight=False))
+    print(units.plain(checks.sentence(before, after, names)) + "\n")
+    return bool(checks.worse(before, after))
 
 
 def judge(

@@ -112,9 +112,9 @@ ALLOCATORS = {
 """Functions that drivers get memory (and interrupts) from -> what they return if they fail."""
 
 
-def used(testbed: Testbed, known: Functions) -> dict[str, int]:
-    """The allocators that the driver under test, or a module that it needs, calls, by name -> address."""
+def used(testbed: Testbed, known: Functions, of: Iterable[str] = ALLOCATORS) -> dict[str, int]:
+    """Those of some functions that the driver under test, or a module that it needs, calls, by name -> address."""
     wanted = set()
     for module in testbed.modules:
-        wanted |= {name for name in ALLOCATORS if re.search(rb"\0" + name.encode() + rb"\0", module.data)}
+        wanted |= {name for name in of if re.search(rb"\0" + name.encode() + rb"\0", module.data)}
     return named(known, sorted(wanted))

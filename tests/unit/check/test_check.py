@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from irqlab.check import answer, catalogue, session
+from irqlab.check import answer, beside, catalogue, session
 from irqlab.check.clock import Budget, seconds
 from irqlab.check.row import (
     FAIL,
@@ -22,6 +22,7 @@ from irqlab.check.row import (
     Tally,
     Workplace,
     failed,
+    not_covered,
     not_supported,
     passed,
 )
@@ -46,7 +47,7 @@ class FakeTestbed:
         self.error = error
         self.label = self.driver = "formula"
         self.where = "paper"
-        self.nic = SimpleNamespace(model="paper")
+        self.nic = SimpleNamespace(model="paper", wrong={"numbers-kept": "the model forgets"})
         self.machine = SimpleNamespace(kernel=SimpleNamespace(release="6.1"))
         self.parts: dict[str, Any] = {}
 
@@ -111,6 +112,11 @@ def test_a_row_has_one_of_four_results() -> None:
     assert answer.sentence(checked) == (
         "formula on paper, Linux 6.1 is not correct: 1 row failed (bad), 1 passed; 1 not supported and 1 not covered."
     )
+
+
+def test_what_the_model_does_wrong_is_not_the_drivers_fault() -> None:
+    checked = check([row("numbers-kept", lambda _: failed("rx_packets fell"))])
+    assert checked.done["numbers-kept"].outcome == not_covered("paper: the model forgets")
 
 
 def test_a_driver_that_does_not_come_up() -> None:
@@ -241,3 +247,19 @@ def test_junit_and_json() -> None:
     (suite,) = ElementTree.fromstring(answer.junit(content))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     assert "replay: irqlab hunt" in (suite.findtext("testcase/failure") or "")
+
+
+def test_what_one_side_fails_and_the_other_passes() -> None:
+    def side(**statuses: Outcome) -> Checked:
+        return check([row(name, lambda _, found=found: found) for name, found in statuses.items()])
+
+    before = side(a=passed("yes"), b=failed("no"), c=passed("yes"), d=failed("no"))
+    after = side(a=failed("frames are lost"), b=passed("yes"), c=passed("yes"), d=not_supported("cannot"))
+    assert beside.differing(before, after) == ["a", "b"]
+    assert beside.worse(before, after) == ["a"]
+    assert beside.sentence(before, after, ("A", "B")) == (
+        "B fails what A passes: a; B passes what A fails: b (3 were tried on both sides)."
+    )
+    assert beside.sentence(after, after, ("A", "B")) == "No check differs (3 were tried on both sides)."
+    cells = [[cell.text for cell in line] for line in beside.table(before, after, ("A", "B")).rows]
+    assert cells == [["A", "pass", "fail: frames are lost"], ["B", "fail: no", "pass"]]

