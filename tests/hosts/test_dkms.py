@@ -36,6 +36,8 @@ PACKAGES = (
 CONFIGURATION = (project_dir() / "drivers/dkms.conf").read_text()
 VERSION = re.findall(r'^PACKAGE_VERSION="(.*)"', CONFIGURATION, re.MULTILINE)[0]
 MODULES = re.findall(r'^BUILT_MODULE_NAME\[.*\]="(.*)"', CONFIGURATION, re.MULTILINE)
+NEEDED = re.compile(r"linux-headers-|linux-kbuild-|linux-compiler-")
+"""Of what headers depend on."""
 HARMLESS = re.compile("Skipping BTF generation|the compiler differs from|You are using:|The kernel was built by:")
 """What the headers' make says about its own host."""
 
@@ -91,7 +93,7 @@ def machine(tmp_path: Path, suite: str, releases: list[str]) -> Machine:
     suites = {offer.release: offer.suite for offer in kernel_packages.offers()}
     headers = {f"linux-headers-{release}": suites[release] for release in releases}
     depends = {one: where for name, where in headers.items() for one in debs.depends([name], archive.everything())}
-    names = (*PACKAGES, *(f"{one}/{where}" for one, where in (headers | depends).items() if one.startswith("linux-")))
+    names = (*PACKAGES, *(f"{one}/{where}" for one, where in (headers | depends).items() if NEEDED.match(one)))
     packed = debs.tree(f"dkms-{suite}", names, suite, f"fetching DKMS and kernel headers for Debian {suite}").directory
     tree = tmp_path / "machine"
     shutil.copytree(packed, tree, symlinks=True)
