@@ -239,7 +239,7 @@ def _verdict(finding: Mapping[str, Any], because: Mapping[str, Because], found: 
     some, every = members or draws or (0, 0)
     votes = f" ({some} of {every}{'' if members else ' draws'})" if 0 < some < every else ""
     verdict = f"{_bold(finding['verdict'])}{votes}{found}"
-    return f"{verdict}: {reason}" if reason else verdict
+    return f"{verdict.rstrip('.')}: {reason}" if reason else verdict
 
 
 def not_the_papers(findings: Sequence[Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from irqlab.reproduce.hybrid.measure import Tables as HybridTables
 from irqlab.reproduce.lan78xx import configurations as lan
 from irqlab.reproduce.lan78xx.measure import Tables as LanTables
 from irqlab.reproduce.mogul1997 import causes as mogul_causes
-from irqlab.reproduce.mogul1997.configurations import FEEDBACK_QUOTA, NAPI, UNMODIFIED, quota_name
+from irqlab.reproduce.mogul1997.configurations import FEEDBACK_QUOTA, NAPI, SHRINK, UNMODIFIED, quota_name
 from irqlab.reproduce.mogul1997.measure import Tables as MogulTables
 from irqlab.reproduce.rtl8139cp import periods
 from irqlab.reproduce.rtl8139cp.measure import Tables as RtlTables
@@ -124,6 +124,7 @@ def mogul1997(tables: MogulTables) -> Texts:
     fed = quota_name(FEEDBACK_QUOTA)
     yield "feedback", f"{100 * (curves[True, fed].peak / curves[True, UNMODIFIED].peak - 1):.0f}"
     yield "napi", f"{100 * curves[True, NAPI].overload_to_peak:.0f}"
+    yield "shrinking", f"{100 * curves[False, SHRINK].overload_to_peak:.0f}"
     rings = {
         r.setting: r.output_to_peak for r in tables.causes if (r.cause, r.configuration) == (mogul_causes.RING, quota_name(20))
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from irqlab import units
-from irqlab.reproduce.claims import Claim, Test, Told, judged, not_tried
+from irqlab.reproduce.claims import DEFINITION, Claim, Test, Told, judged, not_tried
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.comparisons import COMPARED, END, Pair, within
 from irqlab.reproduce.salah2009.loads import ReceivingRow
@@ -255,7 +255,8 @@ CLAIMS: tuple[Claim[Tables], ...] = (
         "Figure 7(f)",
         f"Nothing is left of the CPU from {of_cliff('cpu_availability_reaches_zero_at'):g} times the cliff on.",
         judged(_paper_schemes, _gone_at_the_cliff, _told_cpu_gone),
-        f"at most {percent(NO_CPU)} left; {BAND}. By definition with {rows.DE}, whose CPU is the sign of the cliff",
+        f"at most {percent(NO_CPU)} left; {BAND}. By definition: the cliff is where {rows.DE} leaves none",
+        DEFINITION,
     ),
     Claim(
         "Figure 7(f)",

@@ -43,11 +43,7 @@ BECAUSE = {
 }
 """Instructions alone."""
 
-_COMPLETION = Because(
-    "differs",
-    "not explained. TX-OFF is not charged the fitted cost of freeing in an interrupt, which may contain other costs of a "
-    "transmit completion on the board; no experiment separates them",
-)
+_COMPLETION = Because("differs", "not explained: [TX-OFF is too fast](#why-they-differ)")
 _HANDLER = Because("differs", "the costs charge the handler nothing: on and off [under conditions](#why-they-differ)")
 
 WITH_COSTS = {

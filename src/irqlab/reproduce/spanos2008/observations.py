@@ -204,7 +204,7 @@ def _about(percent: float, gain: float) -> bool:
     return percent - PRINTED <= gain <= percent + 1 + PRINTED
 
 
-ABOUT = "from half a per cent below to one and a half above, since it is printed without decimals"
+ABOUT = "from half a per cent below to one and a half above, as it is rounded"
 _RARE = " and ".join(f"{interrupts.paper_counts(v).rx_interrupts} with {v}" for v in (NAPI, FASTEST))
 TABLE_3: tuple[Claim[RunTables], ...] = (
     Fitted(
@@ -415,7 +415,7 @@ TABLE_1: tuple[Claim[RunTables], ...] = (
         f"{FASTEST} saves more than {NAPI} and {OFF} together: {min(MUTUAL_US):.1f} to {max(MUTUAL_US):.1f} µs a frame more (by "
         "table 1).",
         _mutual,
-        f"{min(MUTUAL_US):.1f} to {max(MUTUAL_US):.1f} µs at {COMPARABLE[0]} to {COMPARABLE[-1]} bytes, the paper's own range",
+        f"{min(MUTUAL_US):.1f} to {max(MUTUAL_US):.1f} µs at {COMPARABLE[0]} to {COMPARABLE[-1]} bytes",
     ),
     Claim(
         "Section 3.2",

@@ -57,7 +57,7 @@ def _kept(variant: str) -> float:
 
 PRECISION = max(abs(model_us(v, size) / us_of((size, v)) - 1) for size, v in BELOW_WIRE)
 """How far its table 1 is from its own model, which it calls in total agreement."""
-NEAR = f"within {100 * PRECISION:.1f} %, as far as the paper's table 1 is from its own model"
+NEAR = f"within {100 * PRECISION:.1f} % (table 1 against table 4)"
 MUTUAL_US = [mutual_us({v: us_of((size, v)) for v in (BASE, NAPI, OFF, FASTEST)}) for size in COMPARABLE]
 SIMILAR = max(abs(ratio - 1) for ratio in _each(NAPI, OFF))
 """How far apart drivers are whose gains it calls similar."""
@@ -69,7 +69,7 @@ GREATLY = min((us_of((size, TX_128)) - us_of((size, OFF))) / us_of((size, BASE))
 """What freeing outside of interrupts saves of ORIGINAL's time: by its table 5 TX-128 and TX-OFF differ in nothing else."""
 FLAT = min(map(_kept, (NAPI, FASTEST)))
 """What a driver forwards under overload that retains its rate: the least of those in table 3, by table 1."""
-STABLE = f"at least {100 * FLAT:.1f} %, what NAPI forwards in the paper's table 3 of its throughput in table 1"
+STABLE = f"at least {100 * FLAT:.1f} % (NAPI in table 3 against table 1)"
 FEW = 0.01
 """Interrupts a frame that are next to none. In its table 3: 0.000004 at the most."""
 _COUNTED = [interrupts.paper_counts(variant) for variant in (BASE, OFF)]
