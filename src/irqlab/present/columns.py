@@ -214,23 +214,3 @@ def to_json(row_type: type, rows: Iterable[Any]) -> dict[str, Any]:
     """JSON data: the column names, and a list of values per row."""
     columns = columns_of(row_type)
     return {"columns": [column.name for column in columns], "rows": [[column.value(row) for column in columns] for row in rows]}
-
-
-_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
-
-
-def schema(row_type: type) -> dict[str, Any]:
-    """JSON Schema of the output of `to_json`."""
-    columns = columns_of(row_type)
-    values = [{"type": [_JSON_TYPES[t] for t in column.types]} for column in columns]
-    return {
-        "type": "object",
-        "required": ["columns", "rows"],
-        "properties": {
-            "columns": {"const": [column.name for column in columns]},
-            "rows": {
-                "type": "array",
-                "items": {"type": "array", "prefixItems": values, "items": False, "minItems": len(columns)},
-            },
-        },
-    }

@@ -66,11 +66,6 @@ class Table(Generic[R]):
         """As it stands in `measured.tables` (docs/use/results.md)."""
         return {"title": self.title, **columns.to_json(self.row, self.rows)}
 
-    def schema(self) -> dict[str, Any]:
-        """JSON Schema of `to_json`."""
-        of_rows = columns.schema(self.row)
-        return {**of_rows, "required": ["title", *of_rows["required"]]}
-
     def to_csv(self, ranges: Mapping[str, Sequence[Sequence[float | None]]] | None = None) -> str:
         """One line of headings, then the rows; an empty cell is a None (RFC 4180, line feeds).
 

@@ -15,7 +15,7 @@ from irqlab.config.ensemble import Ensemble
 from irqlab.config.testbed import TestbedConfig
 from irqlab.present.columns import Col, Nested
 from irqlab.report import render
-from irqlab.reproduce import document, find, members, page
+from irqlab.reproduce import find, members, page
 from irqlab.reproduce.claims import Claim, Finding, findings_of, judged
 from irqlab.reproduce.document import Reproduction
 from irqlab.reproduce.paper import Paper
@@ -24,6 +24,7 @@ from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.results.records import EnsembleRow
 from irqlab.runner.jobs import JobRunner
+from tests.data import reproduction_schema
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import spanos
 
@@ -118,7 +119,7 @@ def test_the_page_has_bands_and_ranges_and_the_document_too(tmp_path: Path) -> N
     session = Cast(ensemble=Ensemble(2, ("phase",)))
     found = Reproduction.measure(paper, session, ["irqlab"])  # type: ignore[arg-type]
     content = json.loads(json.dumps(found.content))
-    assert [error.message for error in Draft202012Validator(document.schema(found.tables)).iter_errors(content)] == []
+    assert [error.message for error in Draft202012Validator(reproduction_schema.schema(found.tables)).iter_errors(content)] == []
     told = content["measured"]["ensemble"]
     assert (told["members"], told["perturb"]) == (2, ["phase"])
     assert "throughput_mbps" in told["ranges"]["table1_throughput"]

@@ -20,6 +20,7 @@ from irqlab.reproduce.claims import AIM, Finding
 from irqlab.reproduce.document import Reproduction
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.table import tables_from, tables_of
+from tests.data import reproduction_schema
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import MADE_UP
 
@@ -93,7 +94,7 @@ def test_legends_refer_to_swatches_that_are_there(rendered: tuple[str, str]) -> 
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_document_is_of_the_schema_that_follows_from_the_rows(name: str) -> None:
     found = reproduction(name)
-    schema = document.schema(found.tables)
+    schema = reproduction_schema.schema(found.tables)
     Draft202012Validator.check_schema(schema)
     content = json.loads(json.dumps(found.content))
     assert [error.message for error in Draft202012Validator(schema).iter_errors(content)] == []
