@@ -21,7 +21,6 @@ pytestmark = pytest.mark.long
 PACKAGES = (
     "dkms",
     "gcc",
-    "libc6-dev",
     "make",
     "mawk",
     "coreutils",
