@@ -198,8 +198,16 @@ mod tests {
             let plan = serde_json::json!({"do": action, "first_ns": 5, "every_ns": 1, "count": 1});
             serde_json::from_value::<EventPlan>(plan).unwrap()
         };
-        assert!(read("AQI=").check(1, 0).is_err_and(|why| why.contains("there are 1")));
-        assert!(read("?").check(2, 0).is_err_and(|why| why.contains("data: ")));
+        assert!(
+            read("AQI=")
+                .check(1, 0)
+                .is_err_and(|why| why.contains("there are 1"))
+        );
+        assert!(
+            read("?")
+                .check(2, 0)
+                .is_err_and(|why| why.contains("data: "))
+        );
         assert_eq!(read("AQI=").check(2, 0), Ok(()));
         let (mut events, mut log) = (Events::new(&[read("AQI=")], 0), Log::default());
         events.advance(5, &mut log);
