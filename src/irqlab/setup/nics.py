@@ -186,13 +186,16 @@ TABLE: tuple[Nic, ...] = (
     _own("irqlab-82551", "82551 (E)."),
     _own_rtl8139(),
     Nic(
-        "e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, wrong=_E1000, note=f"82540EM. {_FLOOR}",
+        "e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR,
+        rewinds=True, keeps_frames=True, wrong=_E1000, note=f"82540EM. {_FLOOR}",
     ),
     Nic(
-        "e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, wrong=_E1000, note=_FLOOR,
+        "e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR,
+        rewinds=True, keeps_frames=True, wrong=_E1000, note=_FLOOR,
     ),
     Nic(
-        "e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, wrong=_E1000, note=_FLOOR,
+        "e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR,
+        rewinds=True, keeps_frames=True, wrong=_E1000, note=_FLOOR,
     ),
     Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
     Nic(
