@@ -57,6 +57,9 @@ CONTROL = "control"
 GROUPS = ("life", "frames", "numbers", "ring", "races", "failures", "settings", "overload", "polling", "power")
 """How the names of rows of the checklist begin."""
 BUDGET = "5m"
+SAID = 60
+"""Characters of what a row says that are compared."""
+OTHERWISE = ", otherwise than without it"
 UNCHANGED = "unchanged"
 """The suffix of a driver's name: without edits, on one NIC."""
 
@@ -207,13 +210,15 @@ class Kept:
     budget: str
     only: str
     """How the names of the rows begin that were tried; empty: all were."""
-    failed: str
+    failed: str = ""
     """The names of the rows that failed, in the order in which they were run."""
-    after_s: str
+    after_s: str = ""
     """For each, host seconds from the beginning of the first row to its end."""
-    not_covered: str
+    said: str = ""
+    """What each of them says, in few words and without numbers, separated by bars."""
+    not_covered: str = ""
     """The names of the rows that were not tried."""
-    error: str
+    error: str = ""
     """Why there is no checklist."""
 
 
@@ -225,7 +230,7 @@ def check(fault: Fault, driver: str, budget: str, only: str = "") -> Kept:
         command += ["--only", only, "--budget", f"{part_s(budget, only):.0f}s"] if only else ["--budget", budget]
         done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
         if done.returncode not in (0, 1) or not out.is_file():
-            return Kept(fault.name, _commit(), budget, only, "", "", "", f"exit code {done.returncode}")
+            return Kept(fault.name, _commit(), budget, only, error=f"exit code {done.returncode}")
         return kept_of(fault.name, budget, json.loads(out.read_text()), only)
 
 
@@ -238,42 +243,52 @@ def part_s(budget: str, only: str) -> float:
 
 def kept_of(name: str, budget: str, document: Mapping[str, Any], only: str = "") -> Kept:
     """What is kept of a checklist's document."""
-    failed, after_s, passed_s = [], [], 0.0
+    failed, after_s, said, passed_s = [], [], [], 0.0
     for row in document["rows"]:
         passed_s += row["seconds"]
         if row["status"] == "fail":
             failed.append(row["name"])
             after_s.append(f"{row['ended_s'] or passed_s:.0f}")
+            said.append(re.sub(r"0x[0-9a-f]+|\d[\d\u202f.,]*|\|", "#", row["said"])[:SAID])
     not_covered = [row["name"] for row in document["rows"] if row["status"] == "not covered"]
-    return Kept(name, _commit(), budget, only, " ".join(failed), " ".join(after_s), " ".join(not_covered), "")
+    return Kept(name, _commit(), budget, only, " ".join(failed), " ".join(after_s), "|".join(said), " ".join(not_covered))
 
 
-def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int]]:
-    """The rows that fail with the fault and not without, and after how many seconds. Raises CorpusError if there is no result."""
+def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int, bool]]:
+    """The rows that fail with the fault and not without, after how many seconds, and whether they only say something else.
+
+    Raises CorpusError if there is no result.
+    """
     if (mine := kept.get(fault.name)) is None or mine.error:
         raise CorpusError(mine.error if mine is not None else "not checked")
     without = kept.get(unchanged([fault])[0].name)
     if without is None or without.error:
         raise CorpusError("the unchanged driver was not checked")
-    also = without.failed.split()
-    return [(row, int(s)) for row, s in zip(mine.failed.split(), mine.after_s.split(), strict=True) if row not in also]
+    also = dict(zip(without.failed.split(), without.said.split("|"), strict=True)) if without.failed else {}
+    rows = zip(mine.failed.split(), mine.after_s.split(), mine.said.split("|"), strict=False)
+    return [(row, int(s), row in also) for row, s, said in rows if also.get(row) != said]
 
 
 def table(faults: Sequence[Fault], kept: Mapping[str, Kept]) -> list[str]:
     """Lines of a table: which fault was found by which rows, after how long; and how many."""
     lines, count = [f"{'fault':32} {'kind':22} {'rows':10} found by"], 0
+    otherwise = 0
     for fault in faults:
         try:
             rows = found(fault, kept)
-            said = ", ".join(f"{row} ({seconds} s)" for row, seconds in rows) or "nothing"
-            if also := [row for row in kept[fault.name].failed.split() if row not in dict(rows)]:
-                said += f"; as without it: {', '.join(also)}"
-            count += bool(rows) and not fault.is_control
+            said = ", ".join(f"{row} ({seconds} s{OTHERWISE if other else ''})" for row, seconds, other in rows) or "nothing"
+            if also := set(kept[fault.name].failed.split()) - {row for row, _, _ in rows}:
+                said += f"; as without it: {', '.join(sorted(also))}"
+            count += any(not other for _, _, other in rows) and not fault.is_control
+            otherwise += bool(rows) and all(other for _, _, other in rows) and not fault.is_control
         except CorpusError as error:
             said = f"({error})"
         tried = (kept[fault.name].only or "all") if fault.name in kept else "-"
         lines.append(f"{fault.name:32} {fault.kind:22} {tried:10} {said}")
-    lines.append(f"{count} of {sum(not fault.is_control for fault in faults)} faults found")
+    whole = sum(not fault.is_control for fault in faults)
+    lines.append(
+        f"{count} of {whole} faults found; {otherwise} more by a row that fails without them, too, and says something else"
+    )
     for driver in unchanged(faults):
         mine = kept.get(driver.name)
         said = f"({mine.error})" if mine and mine.error else (mine.failed or "nothing") if mine else "(not checked)"

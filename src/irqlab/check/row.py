@@ -125,6 +125,8 @@ class Workplace:
     subject: Subject
     allowance: Allowance
     progress: Callable[[str], None] = lambda _: None
+    doing: str = ""
+    """What is done: told if the DUT dies meanwhile."""
     messages: list[str] = field(default_factory=list)
     """What the kernel logged above info where a driver may say something: no failure."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from rich.markup import escape
 
 from irqlab.check.clock import Budget
-from irqlab.check.row import BROKEN, NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
+from irqlab.check.row import BROKEN, FAIL, NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
@@ -154,6 +154,8 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
         tell("running")
         place = Workplace(subject, allowance, tell)
         outcome = attempt(partial(row.run, place))
+        if place.doing and outcome.status == FAIL:
+            outcome = replace(outcome, said=f"{place.doing}: {outcome.said}")
         if place.messages:
             outcome = replace(outcome, evidence=(*outcome.evidence, *_logged(place.messages)))
         if key and outcome.status != NOT_COVERED:

@@ -229,8 +229,11 @@ def _before(one: Finding) -> str:
     """Where the processor was when the frame came, and if that is in the kernel, where the driver went on."""
     if not one.before or one.before.endswith(")"):
         return f", before {one.before}" if one.before else ""
-    after = [step for step in one.trace if step.what != "event" and step.line and step.at_ns >= (one.arrival_ns or 0)]
-    return f", before {one.before}{f' and {after[0].text} ({Path(after[0].line).name})' if after else ''}"
+    after = next((step for step in one.trace if step.what != "event" and step.at_ns >= (one.arrival_ns or 0)), None)
+    if after is None:
+        return f", before {one.before}"
+    line = f" ({Path(after.line).name})" if after.line else ""
+    return f", before {one.before} and the driver's {after.what} {after.text}{line}"
 
 
 def _tried(samples: Sequence[Sample]) -> str:

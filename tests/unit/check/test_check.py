@@ -114,6 +114,14 @@ def test_a_row_has_one_of_four_results() -> None:
     )
 
 
+def test_what_was_done_is_told_if_the_dut_dies() -> None:
+    def run(place: Workplace) -> Outcome:
+        place.doing = "another MTU: call 3 failed"
+        raise MachineError("the DUT hangs")
+
+    assert check([row("one", run)]).done["one"].outcome == failed("another MTU: call 3 failed: the DUT hangs")
+
+
 def test_what_the_model_does_wrong_is_not_the_drivers_fault() -> None:
     checked = check([row("numbers-kept", lambda _: failed("rx_packets fell"))])
     assert checked.done["numbers-kept"].outcome == not_covered("paper: the model forgets")

@@ -136,7 +136,7 @@ def test_an_instruction_of_the_kernel_is_followed_by_the_drivers_next_line() -> 
     assert hunt_views._before(replace(finding, before="poll+0x5 (nic.c:9)")) == ", before poll+0x5 (nic.c:9)"
     assert hunt_views._before(finding) == ", before kmem_cache_free+0x2"
     traced = replace(finding, trace=(early, event, late))
-    assert hunt_views._before(traced) == ", before kmem_cache_free+0x2 and rx_skb (nic.c:70)"
+    assert hunt_views._before(traced) == ", before kmem_cache_free+0x2 and the driver's enter rx_skb (nic.c:70)"
 
 
 STEPS = ((50, "event", "a frame comes", ""), (40, "enter", "poll", "d/nic.c:60"), (60, "enter", "rx_skb", "d/nic.c:70"))

@@ -157,12 +157,18 @@ def test_the_edits_fit_the_source(one: Fault) -> None:
 
 
 def document(*rows: tuple[str, str, float]) -> dict[str, Any]:
-    return {"rows": [{"name": name, "status": status, "seconds": seconds, "ended_s": None} for name, status, seconds in rows]}
+    return {
+        "rows": [
+            {"name": name, "status": status, "seconds": seconds, "ended_s": None, "said": "3 of 0x5f lost"}
+            for name, status, seconds in rows
+        ]
+    }
 
 
 def test_what_is_kept_of_a_checklist() -> None:
     rows = (("ring-down", "fail", 10.0), ("power-wake", "not covered", 0.0), ("frames-own", "fail", 5.0))
     kept = corpus.kept_of("one", "5m", document(("life-up", "pass", 2.4), *rows))
+    assert kept.said == "# of # lost|# of # lost"
     assert (kept.failed, kept.after_s, kept.not_covered, kept.error) == ("ring-down frames-own", "12 17", "power-wake", "")
 
 
@@ -175,13 +181,16 @@ def test_rows_have_their_part_of_the_budget() -> None:
 
 
 def kept(name: str, failed: str = "", after_s: str = "", error: str = "") -> Kept:
-    return Kept(name, "c", "5m", "", failed, after_s, "", error)
+    said = "|".join(f"{row} says {name if '!' in after_s else 'so'}" for row in failed.split())
+    return Kept(name, "c", "5m", "", failed, after_s.replace("!", ""), said, error=error)
 
 
 def test_found_is_what_fails_only_with_the_fault() -> None:
     plain = corpus.unchanged([fault()])[0].name
     both = {"one": kept("one", "life-up ring-down", "3 20"), plain: kept(plain, "life-up", "3")}
-    assert corpus.found(fault(), both) == [("ring-down", 20)]
+    assert corpus.found(fault(), both) == [("ring-down", 20, False)]
+    both["one"] = kept("one", "life-up", "!3")
+    assert corpus.found(fault(), both) == [("life-up", 3, True)]
     with pytest.raises(CorpusError, match="the unchanged driver was not checked"):
         corpus.found(fault(), {"one": both["one"]})
     with pytest.raises(CorpusError, match="exit code 2"):
@@ -200,6 +209,6 @@ def test_the_table_counts_what_was_found() -> None:
         "two lost wake-up all nothing",
         "three lost wake-up - (not checked)",
         "four lost wake-up all nothing; as without it: life-up",
-        "1 of 4 faults found",
+        "1 of 4 faults found; 0 more by a row that fails without them, too, and says something else",
         f"{plain} unchanged - life-up",
     ]

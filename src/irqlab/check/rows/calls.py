@@ -7,14 +7,12 @@ In the hunts (irqlab.check.rows.races) one call fails at a time, while the inter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from irqlab.check import load
-from irqlab.check.row import BROKEN, Outcome, Row, Tally, Workplace, not_supported
-from irqlab.check.row import failed as broken
+from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported
 from irqlab.check.rows import life
 from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
@@ -33,9 +31,9 @@ LEAST, MOST = 12, 256
 """Calls that fail: even if no time is left, and at most."""
 SPREAD = 0.618_033_988_75
 """Multiples of it are spread evenly over the calls, however many of them there is time for."""
-OF_PROCESSES = ("__alloc_pages", "alloc_pages", "kmem_cache_alloc")
-"""How allocators begin that a new process needs, too: one that is started without memory says nothing about the driver."""
-OF_THE_KERNEL = (*OF_PROCESSES, "__kmalloc", "kmalloc_trace", "vzalloc")
+OF_PROCESSES = ("__alloc_pages", "alloc_pages", "kmem_cache_alloc", "__kmalloc", "kmalloc_trace", "__alloc_skb")
+"""How allocators begin that a new process and its messages to the kernel need, too: ethtool waits without end for an answer."""
+OF_THE_KERNEL = (*OF_PROCESSES, "vzalloc")
 """And those that parts of the kernel call while a driver is bound. ACPI does not survive it if they fail."""
 ENOMEM = (1 << 64) - 12
 SETUP = {
@@ -84,14 +82,10 @@ def _one_at_a_time(place: Workplace, dut: Dut, actions: Sequence[Action]) -> Out
             if failed >= MOST or (failed >= LEAST and allowance.over):
                 break
             what = f"{action.name}: call {call} of {name}() failed, and all was set up again"
-            try:
-                found = _meanwhile(dut, action, {name: wanted[name]}, call)
-                dut.kernel_log.check(messages=False)  # a driver may say that it has no memory
-            except BROKEN as error:
-                first, *rest = str(error).splitlines()
-                with suppress(*BROKEN):  # it is told here, and the DUT may have died
-                    dut.kernel_log.forget()
-                return broken(f"{what}: {first}", rest)
+            place.doing = what
+            found = _meanwhile(dut, action, {name: wanted[name]}, call)
+            dut.kernel_log.check(messages=False)  # a driver may say that it has no memory
+            place.doing = ""
             if not any(entry[3] for entry in found):
                 continue
             failed += 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,10 @@ CPUS = 4
 WATCHED = ("life-down-up", "life-unbind", "life-reload", "life-remove", "numbers-kept", "ring-timeout", "settings-read",
            "settings-rings", "settings-features", "polling-threaded", "polling-netconsole", "power-suspend")  # fmt: skip
 """Rows that stop and start the driver, or change it, under traffic: the kernel watches, and nothing is measured."""
+
+
+STALLED = re.compile(r"detected stalls|self-detected stall|soft lockup")
+"""Without the instruction clock a processor that the host does not run looks as if it hung."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,8 @@ def _watched(build: Build, place: Workplace) -> Outcome:
         except BROKEN as error:
             first, *rest = str(error).splitlines()
             outcome = failed(first, rest)
+        if outcome.status == FAIL and STALLED.search(outcome.said):
+            return not_covered(f"{name}: the host is too busy for {CPUS} processors: {outcome.said}")
         if outcome.status == FAIL:
             options = shlex.join([*options_of(testbed.config), *(["--debug", ",".join(build.debug)] if build.debug else [])])
             return replace(outcome, said=f"{name}: {outcome.said}", replay=f"irqlab shell {options} --functional --cpus {CPUS}")
