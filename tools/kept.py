@@ -185,15 +185,15 @@ class Took:
 
 
 def times(every: Sequence[Took], reasons: Mapping[str, str]) -> str:
-    """How long each paper takes, in Markdown. `reasons`: by paper, why it takes long."""
+    """How long each paper takes, and of CPU time, in Markdown. `reasons`: by paper, why it takes long."""
     found = {(one.paper, one.look): one for one in every}
     lines = []
     for paper, reason in reasons.items():
-        for look, enough_s in (("quick", QUICK_S), ("full", FULL_S)):
-            if one := found.get((paper, look)):
-                why = reason if one.wall_s > enough_s else ""
-                lines.append((paper, look, _time(one.wall_s), _time(one.cpu_s), why))
-    return table(("paper", "look", "time", "CPU time", "why it takes long"), lines)
+        looks = [(found.get((paper, look)), enough_s) for look, enough_s in (("quick", QUICK_S), ("full", FULL_S))]
+        told = [f"{_time(one.wall_s)} ({_time(one.cpu_s)})" if one else "" for one, _ in looks]
+        if any(told):
+            lines.append((paper, *told, reason if any(one and one.wall_s > enough_s for one, enough_s in looks) else ""))
+    return table(("paper", "quick", "full", "why it takes long"), lines)
 
 
 def _time(seconds: int) -> str:

@@ -151,6 +151,5 @@ def test_what_is_not_the_papers_is_told_by_itself() -> None:
 def test_times_are_told_with_a_reason_where_they_are_long() -> None:
     took = [Took("some1999", "quick", 30, 50, 2, "abc"), Took("some1999", "full", 400, 700, 2, "abc")]
     assert times(took, {"some1999": "long trials", "other": ""}).splitlines()[2:] == [
-        "| some1999 | quick | 30 s | 50 s |  |",
-        "| some1999 | full | 6 min 40 s | 11 min 40 s | long trials |",
+        "| some1999 | 30 s (50 s) | 6 min 40 s (11 min 40 s) | long trials |",
     ]
