@@ -163,6 +163,8 @@ def _switching(arrivals: str) -> Claim[Tables]:
         each = ", ".join(f"{count:.1f} a second at {epsilon:g}" for epsilon, count in by.items())
         if not others or paper("epsilon") not in by:
             return None
+        if max(by) == paper("epsilon"):
+            return None, f"no larger e was measured: {each}."
         return by[paper("epsilon")] < min(others) - NO_SWITCHES, f"{each}."
 
     text = f"At the cliff hybrid switches least with e = {paper('epsilon'):g} ({ARRIVALS[arrivals]})."

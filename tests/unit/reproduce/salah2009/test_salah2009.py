@@ -401,6 +401,7 @@ def test_least_is_less_than_with_any_other_epsilon() -> None:
 
     assert switches({0.0: 22.9, 0.15: 0.0, 0.3: 2.0}).agrees
     assert not switches({0.0: 22.9, 0.15: 0.0, 0.3: 0.0}).agrees, "a tie"
+    assert switches({0.0: 22.9, 0.15: 0.0}).agrees is None, "as in a quick look"
 
 
 def _trips(mine: dict[float, float]) -> Finding:
