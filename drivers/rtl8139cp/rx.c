@@ -241,8 +241,11 @@ int cp_rx_take(struct irqmod_queue *queue, int budget)
 
 		if (unlikely((status & CP_RX_JUDGE) != CP_RX_WHOLE ||
 			     len - ETH_HLEN > ring->max_data)) {
-			cp_rx_error(cp, status);
-			errors++;
+			/* A frame that is too long has several segments. */
+			if (status & CP_LS) {
+				cp_rx_error(cp, status);
+				errors++;
+			}
 		} else {
 			skb = cp_rx_buffer_take(cp, slot, desc, len, later);
 			if (unlikely(!skb))
