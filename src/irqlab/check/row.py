@@ -95,13 +95,17 @@ class Tally:
 class TimedRunner(TrialRunner):
     """Starts no further trial of a batch when the row's time is over."""
 
-    def __init__(self, testbed: Testbed, allowance: Allowance, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, testbed: Testbed, allowance: Allowance, progress: Callable[[str], None], row: Allowance | None = None
+    ) -> None:
         super().__init__(testbed, threading.Semaphore(1), progress)
         self.allowance = allowance
+        self.row = row or allowance
+        """That of the whole row, of which `allowance` may be a part."""
 
     def attempt(self, trial: Trial[R], cached: bool = True) -> R | IrqlabError:
         """As TrialRunner's. Findings are made small in the same time again; then it raises CancelledError."""
-        if self.allowance.used_s > OVERDRAFT * self.allowance.seconds:
+        if self.row.used_s > OVERDRAFT * self.row.seconds:
             raise CancelledError("no time is left")
         return super().attempt(trial, cached)
 

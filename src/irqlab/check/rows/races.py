@@ -62,7 +62,7 @@ def _passes(place: Workplace, said: str, passes: Sequence[tuple[Options, int]], 
             break
         allowance = place.allowance.part(len(passes) - number)
         try:
-            outcome = hunted(testbed, TimedRunner(testbed, allowance, place.progress), options, size)
+            outcome = hunted(testbed, TimedRunner(testbed, allowance, place.progress, place.allowance), options, size)
         except NotSupportedError as error:
             return not_supported(str(error))
         except CancelledError:
