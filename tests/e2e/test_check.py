@@ -55,12 +55,12 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
     "ring_end_forgotten": (
         (("\t\t\teor = (entry == (CP_TX_RING_SIZE - 1)) ? RingEnd : 0;\n", ""),),
         "frames-scatter",
-        "in parts",
+        "segments arrived",
     ),
     "indices_kept_at_resume": (
         (("\tcp_init_rings_index (cp);\n\tcp_init_hw", "\tcp_init_hw"),),
         "power-suspend",
-        "after suspend and resume",
+        "NETDEV WATCHDOG",
     ),
     "one_more_than_the_budget": ((("while (rx < budget)", "while (rx <= budget)"),), "overload-livelock", "exceeding its budget"),
 }
