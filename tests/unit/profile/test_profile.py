@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+import io
 import json
 import xml.etree.ElementTree as ElementTree
 
@@ -179,11 +180,10 @@ def sample(driver: str = "sample8139") -> dict:
 
 
 def text_of(*printed) -> str:
-    console = Console(width=200)
-    with console.capture() as capture:
-        for table in printed:
-            terminal.show(terminal.rich_table(table), console)
-    return capture.get().replace("\u202f", " ")
+    console = Console(width=200, file=io.StringIO())
+    for table in printed:
+        terminal.show(terminal.rich_table(table), console)
+    return console.file.getvalue().replace("\u202f", " ")
 
 
 def test_tables_say_the_sum_and_its_residual():
