@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use super::clock::{self, ClockCheck};
 use super::die::{die, exit};
-use super::{parallel, release};
 use super::timer::Timer;
+use super::{parallel, release};
 
 /// How long the guest runs in a self-check. Its firmware does not idle in the first microseconds.
 const SELFCHECK_NS: u64 = 10_000;

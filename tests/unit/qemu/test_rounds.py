@@ -23,7 +23,7 @@ def _config(**more: Any) -> MachineConfig:
     model = given.pop("nic")
     nic = next(one for one in nics.TABLE if one.model == model)
     kernel = Kernel("6.1", "linux-image-6.1", "6.1-1", Path("vmlinux"), Path(), Path("config"), "")
-    return MachineConfig(Qemu(Path("qemu"), (7, 2, 22), ""), kernel, Path("initrd"), "", nic, tester=Path(__file__), **given)
+    return MachineConfig(Qemu(Path(__file__), (7, 2, 22), ""), kernel, Path("initrd"), "", nic, tester=Path(__file__), **given)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,6 @@ def test_several_processors_run_in_rounds(config: dict[str, Any], expected: int)
 
 def test_qemu_gets_the_processors_and_the_snapshot_is_of_the_quantum() -> None:
     one, two = _config(), _config(cpus=2, quantum_ns=1_000)
-    assert two.arguments()[-1:] != one.arguments()[-1:]
     assert ("-smp" in one.arguments(), "-smp" in two.arguments()) == (False, True)
     assert machine.RELIABLE_TSC in two.append
     assert machine.RELIABLE_TSC not in one.append
