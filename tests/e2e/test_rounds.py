@@ -66,8 +66,9 @@ def test_one_processor_in_rounds_is_as_without(run: Run, release: str) -> None:
 @pytest.mark.parametrize("processors", [2, 8])
 def test_processors_execute_in_the_same_time_and_always_alike(run: Run, release: str, processors: int) -> None:
     first = run(release, processors, 1_000)
-    alone, beside, its, round_trips, _ = first
-    assert (alone, beside, its) == (LOOP_NS,) * 3
+    alone, beside, its, round_trips, ten_ticks, beside_halts, twenty_ticks, _ = first
+    assert (alone, beside, its, beside_halts) == (LOOP_NS,) * 4
+    assert [ten_ticks, twenty_ticks] == pytest.approx([10_000_000, 20_000_000], rel=0.001)
     # A processor that waits for another one sees what it wrote when its own quantum is over.
     assert round_trips == pytest.approx(1_000 * 1_000, rel=0.01)
     assert run(release, processors, 1_000) == first

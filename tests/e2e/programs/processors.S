@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A BIOS that measures with the time-stamp counter, which is virtual time in ns, and prints hexadecimal numbers to port 0xe9: a loop;
- * the loop while a second processor executes it, too; the second processor's time; 1,000 round trips of a number between them; the time
- * at the end. With one processor: the loop, and the time at the end.
+ * the loop while a second processor executes it, too; the second processor's time; 1,000 round trips of a number between them; ten ticks
+ * of a timer, waited for with HLT, while the second processor executes the loop; its time; twenty ticks; the time at the end. With one
+ * processor only the loop, the ticks (and 0), and the time at the end.
  */
 .set BASE, 0x7c00
 .set AP, 0x8000
@@ -11,6 +12,7 @@
 .set ITS_TIME, 0x9008
 .set PING, 0x900c
 .set PONG, 0x9010
+.set TICKS, 0x9014
 .set IPI, 0xfee00300	/* the local APIC's interrupt command */
 .code16
 start:
@@ -37,6 +39,7 @@ start:
 	rep movsb
 	movl $0, STATE
 	movl $0, DONE
+	movl $0, ITS_TIME
 	movl $0, PING
 	movl $0, PONG
 	call measured
@@ -53,7 +56,7 @@ start:
 	je 3f
 	decl %ecx
 	jnz 2b
-	jmp end
+	jmp ticks
 3:	movl $2, STATE
 	call measured
 	call print
@@ -71,6 +74,52 @@ start:
 	jne 6b
 	decl %ecx
 	jnz 5b
+	rdtsc
+	sub %esi, %eax
+	call print
+	/* Ten ticks of the PIT at 1 kHz, halted in between, while the second processor executes the loop; the local APIC passes them on. */
+ticks:
+	movl $0xfee000f0, %ebx
+	movl $0x1ff, %fs:(%ebx)
+	movl $0xfee00350, %ebx
+	movl $0x700, %fs:(%ebx)
+	movw $(tick - start + BASE), 8 * 4
+	movw $0, 8 * 4 + 2
+	mov $0x11, %al
+	out %al, $0x20
+	mov $8, %al
+	out %al, $0x21
+	mov $4, %al
+	out %al, $0x21
+	mov $1, %al
+	out %al, $0x21
+	mov $0xfe, %al
+	out %al, $0x21
+	mov $0x34, %al
+	out %al, $0x43
+	mov $(1193 & 0xff), %al
+	out %al, $0x40
+	mov $(1193 >> 8), %al
+	out %al, $0x40
+	movl $0, TICKS
+	rdtsc
+	mov %eax, %esi
+	movl $3, STATE
+	sti
+8:	hlt
+	cmpl $10, TICKS
+	jb 8b
+	cli
+	rdtsc
+	sub %esi, %eax
+	call print
+	mov ITS_TIME, %eax
+	call print
+	sti
+9:	hlt
+	cmpl $20, TICKS
+	jb 9b
+	cli
 	rdtsc
 	sub %esi, %eax
 	call print
@@ -129,9 +178,25 @@ ap:	cli
 	mov %ebx, PONG
 	decl %ecx
 	jnz 3b
+6:	cmpl $3, STATE
+	jne 6b
+	rdtsc
+	mov %eax, %esi
+	movl $1000000, %ecx
+7:	decl %ecx
+	jnz 7b
+	rdtsc
+	sub %esi, %eax
+	mov %eax, ITS_TIME
 5:	hlt
 	jmp 5b
 ap_end:
+tick:	incl TICKS
+	push %ax
+	mov $0x20, %al
+	out %al, $0x20
+	pop %ax
+	iret
 
 .p2align 3
 gdt:	.quad 0
