@@ -397,7 +397,10 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         ns_per_instruction: args.ns_per_instruction,
         // A self-check verifies the net clients, too.
         own_nics: (args.lan7800.is_some() || args.pci.is_some()) && lab.is_some(),
-        can_rewind: !args.profile && !args.functional && args.processors == 1,
+        can_rewind: !args.profile
+            && !args.functional
+            && args.processors == 1
+            && args.quantum_ns.is_none(),
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
@@ -410,7 +413,7 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         ),
         pause_request: None,
         rewinder: Err(
-            "instructions are counted, the machine has no instruction clock or several processors, or has not run yet"
+            "instructions are counted, the machine has no instruction clock, several processors or rounds, or has not run yet"
                 .into(),
         ),
         rewinding: None,
