@@ -307,10 +307,9 @@ fn clock_words(state: usize, ns_per_instruction: i64) -> Result<(usize, usize), 
         let [now_ns, now] = both();
         set_word(place, value);
         match [now_ns - then_ns, now - then] {
-            [0, 0] => {}
             [STEP, 0] if bias.is_none() => bias = Some(place),
             [ns, STEP] if count.is_none() && ns == STEP * ns_per_instruction => count = Some(place),
-            _ => return Err("QEMU's clock is not made as in the tested releases".into()),
+            _ => {} // such as the instruction's time
         }
         if let (Some(count), Some(bias)) = (count, bias) {
             return Ok((count, bias));
