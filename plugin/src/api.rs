@@ -226,6 +226,9 @@ symbols! {
         cpu_loop_exit: fn(*mut c_void);
         icount_update: fn(*mut c_void);
         timers_state: fn();
+        // Processors at the same virtual time: include/qemu/timer.h, target/i386/cpu.h, include/exec/cpu-common.h
+        qemu_clock_notify: fn(c_int);
+        x86_cpu_pending_interrupt: fn(*mut c_void, c_int) -> c_int;
         // The guest's memory by virtual address: include/exec/cpu-common.h
         cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
         // The processor's registers, as for a debugger: target/i386/cpu.h. The buffer is GLib's GByteArray.

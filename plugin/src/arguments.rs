@@ -23,6 +23,8 @@ pub struct Args {
     pub functional: bool,
     /// How many virtual processors there are.
     pub processors: u32,
+    /// They run at the same virtual time, in rounds of so many ns; None: one after the other.
+    pub quantum_ns: Option<u64>,
     /// The NICs are LAN7800s of our own, at this speed.
     pub lan7800: Option<Speed>,
     /// The NICs are PCI cards of our own, on this bus.
@@ -36,7 +38,7 @@ pub struct Args {
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
-    let (mut selfcheck, mut functional, mut processors) = (false, false, 1);
+    let (mut selfcheck, mut functional, mut processors, mut quantum_ns) = (false, false, 1, None);
     let (mut memory, mut pci, mut errata) = (Memory::default(), None, Errata::default());
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
@@ -53,6 +55,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "selfcheck" => selfcheck = number()? != 0,
             "functional" => functional = number()? != 0,
             "processors" => processors = number()?,
+            "quantum" if number()? > 0 => quantum_ns = Some(number()?.into()),
             "l1i" | "l1d" | "l2" | "l3" | "ram" => memory.set(key, value)?,
             "itlb" | "dtlb" | "tlb2" | "walk" | "large" | "tagged" | "stores" => {
                 memory.set_more(key, value)?;
@@ -68,7 +71,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, processors=N, lan7800=high|super, pci=MHZ:BITS, errata=NAME:..., \
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, processors=N, quantum=NS, lan7800=high|super, pci=MHZ:BITS, errata=NAME:..., \
                      selfcheck=0|1, \
                      l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS, \
                      itlb|dtlb=ENTRIES:WAYS:LARGE:WAYS, tlb2=ENTRIES:WAYS:LARGE:WAYS:PS:PS, walk=PS:PS, large=BYTES, tagged=0|1, \
@@ -87,6 +90,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         profile,
         functional,
         processors,
+        quantum_ns,
         lan7800,
         pci,
         errata,
@@ -292,6 +296,7 @@ mod tests {
             ("ports=2", "fd=N"),
             ("fd=3,selfcheck=1", "fd=N"),
             ("fd=x", "not a number"),
+            ("fd=3,quantum=0", "quantum=NS"),
             ("fd=3,lan7800=low", "lan7800=high|super"),
             ("fd=3,pci=25:32", "33:32"),
             ("fd=3,errata=lost-poll:none", "resume-hang"),

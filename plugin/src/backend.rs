@@ -4,7 +4,7 @@
 use super::net::NetClient;
 use super::pci::{cards, socket};
 use super::usb::nic;
-use super::{caches, clock, cues, halts, instrument, lines, machine, preemption, probes};
+use super::{caches, clock, cues, halts, instrument, lines, machine, parallel, preemption, probes};
 use irqlab_tester::backend::{Backend, Cued, Cues, Entry, Outcome, Path, Switched, Switches};
 use irqlab_tester::faults::{Damage, FaultPlan};
 use irqlab_tester::memory_model::Counts;
@@ -30,6 +30,9 @@ impl Backend for QemuBackend {
     }
     fn instructions(&self) -> u64 {
         clock::instructions().wrapping_sub(caches::charged() as u64)
+    }
+    fn processors(&self) -> Vec<[u64; 2]> {
+        parallel::spent(clock::now_ns())
     }
     fn memory(&self) -> Option<Counts> {
         caches::counts()

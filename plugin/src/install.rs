@@ -11,7 +11,8 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::{cmpxchg_flags, halt_race};
 use super::{
-    caches, cpu_state, cues, instrument, main_loop, plugin, preemption, probes, release, selfcheck,
+    caches, cpu_state, cues, instrument, main_loop, parallel, plugin, preemption, probes, release,
+    selfcheck,
 };
 
 fn block_translated(translation: &Translation) {
@@ -59,7 +60,9 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         return Ok(()); // what follows makes instructions and time exact
     }
     cmpxchg_flags::install(version[0]);
-    if args.processors > 1 {
+    if let Some(quantum_ns) = args.quantum_ns {
+        parallel::install(args.processors, quantum_ns, args.ns_per_instruction);
+    } else if args.processors > 1 {
         preemption::install(args.ns_per_instruction);
     }
     if args.profile {

@@ -27,6 +27,7 @@ mod machine;
 mod main_loop;
 mod memory;
 mod net;
+mod parallel;
 mod pauses;
 mod pci;
 mod plugin;

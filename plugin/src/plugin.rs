@@ -25,7 +25,7 @@ use super::rewind::Rewinder;
 use super::timer::{Timer, defer_timers};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
-use super::{caches, device_writes, lines, machine, main_loop, net};
+use super::{caches, device_writes, lines, machine, main_loop, net, parallel};
 use irqlab_tester::backend::{Backend, Cue, Cues, Switches};
 use irqlab_tester::control;
 use irqlab_tester::refusal::Refusal;
@@ -267,6 +267,9 @@ unsafe extern "C" fn run_state_changed(_opaque: *mut c_void, running: bool, _sta
     let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
     let Some(plugin) = guard.as_mut() else { return };
     let first = plugin.ioapic.is_none();
+    if running {
+        parallel::begin().unwrap_or_else(|why| die(&why));
+    }
     if running && first && plugin.can_rewind {
         plugin.rewinder = Rewinder::new(plugin.timer);
     } else if !running && plugin.rewinding.is_some() {
@@ -394,16 +397,23 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         ns_per_instruction: args.ns_per_instruction,
         // A self-check verifies the net clients, too.
         own_nics: (args.lan7800.is_some() || args.pci.is_some()) && lab.is_some(),
-        can_rewind: !args.profile && !args.functional && args.processors == 1,
+        can_rewind: !args.profile
+            && !args.functional
+            && args.processors == 1
+            && args.quantum_ns.is_none(),
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
         lab,
         greeted: false,
-        agent: Agent::new((!args.functional).then(|| ClockCheck::new(args.ns_per_instruction))),
+        // Processors that run at the same time have a check of their own.
+        agent: Agent::new(
+            (!args.functional && args.quantum_ns.is_none())
+                .then(|| ClockCheck::new(args.ns_per_instruction)),
+        ),
         pause_request: None,
         rewinder: Err(
-            "instructions are counted, the machine has no instruction clock or several processors, or has not run yet"
+            "instructions are counted, the machine has no instruction clock, several processors or rounds, or has not run yet"
                 .into(),
         ),
         rewinding: None,

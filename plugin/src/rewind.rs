@@ -12,6 +12,7 @@
 
 use super::timer::Timer;
 use devices::Devices;
+pub use devices::offset_of;
 use memory::Memory;
 use snapshot::Snapshot;
 use timers::{Armed, Timers, same};

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use super::clock::{self, ClockCheck};
 use super::die::{die, exit};
-use super::release;
 use super::timer::Timer;
+use super::{parallel, release};
 
 /// How long the guest runs in a self-check. Its firmware does not idle in the first microseconds.
 const SELFCHECK_NS: u64 = 10_000;
@@ -31,6 +31,7 @@ unsafe extern "C" fn selfcheck(_opaque: *mut c_void) {
         die(&why);
     }
     if now_ns >= SELFCHECK_NS {
+        parallel::check().unwrap_or_else(|why| die(&why));
         let [major, minor, micro] = check.version;
         println!(
             "irqlab-tester: works in QEMU {major}.{minor}.{micro} (plugin API {})",

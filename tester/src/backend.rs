@@ -147,6 +147,10 @@ pub trait Backend {
     fn now_ns(&self) -> u64;
     /// Instructions the device under test has executed since power-on.
     fn instructions(&self) -> u64;
+    /// Instructions that each processor has executed, and the time for which it was halted, in ns; empty: it is not known.
+    fn processors(&self) -> Vec<[u64; 2]> {
+        Vec::new()
+    }
     /// The counters of the memory model; None: there is no model, and the device under test never stalls.
     fn memory(&self) -> Option<Counts> {
         None

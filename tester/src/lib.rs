@@ -17,6 +17,7 @@ pub mod loopback;
 pub mod mac;
 pub mod memory_model;
 pub mod offload;
+pub mod parallel;
 pub mod pause;
 pub mod pci;
 pub mod profile;

@@ -141,7 +141,12 @@ impl Tester {
                             .iter()
                             .map(|at| backend.word(*at))
                             .collect();
-                        recording.mark(backend.instructions(), backend.memory(), watched);
+                        recording.mark(
+                            backend.instructions(),
+                            backend.processors(),
+                            backend.memory(),
+                            watched,
+                        );
                         backend.window(recording.is_measuring());
                         recording.passed(backend.passed(), backend.switched());
                         if recording.has_cues() && !recording.is_measuring() {

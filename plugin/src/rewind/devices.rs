@@ -114,7 +114,7 @@ impl Devices {
 }
 
 /// Where a `CPUState` has the 32-bit field of this name, by `vmstate_cpu_common`.
-fn offset_of(name: &CStr) -> Option<usize> {
+pub fn offset_of(name: &CStr) -> Option<usize> {
     let words = |at: usize| {
         (0..WORDS).filter_map(move |word| {
             let place = at + word * size_of::<usize>();

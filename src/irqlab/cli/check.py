@@ -50,6 +50,8 @@ def command(
         raise IrqlabError("--driver: give one driver with one scheme")
     rows = catalogue.chosen([name.strip() for name in (only or "").split(",") if name.strip()], deep)
     budget_s = seconds(budget)
+    if request.testbeds[0].round_ns:
+        raise IrqlabError("--cpus, --quantum: a driver is checked on one processor")
     testbed = session.with_card(request.testbeds[0])
     with ProgressDisplay() as display:
         checked = Checked(testbed, budget_s)

@@ -107,7 +107,18 @@ SHARED: dict[str, Shared] = {
         "--debug", str | None, f"Debugging options of a kernel that is built, comma-separated: {', '.join(DEBUG)}.", None, RARE
     ),
     "cpus": _option(
-        "--cpus", int, "Processors of the DUT; more than one needs --functional.", _default(TestbedConfig, "cpus"), RARE
+        "--cpus",
+        int,
+        "Processors of the DUT, which run at the same virtual time: 1 to 8; with --functional up to 64.",
+        _default(TestbedConfig, "cpus"),
+        RARE,
+    ),
+    "quantum": _option(
+        "--quantum",
+        float | None,
+        "How far the times of several processors are apart at most, in microseconds; default: 1.",
+        None,
+        RARE,
     ),
     "functional": _option(
         "--functional",
@@ -269,7 +280,7 @@ def option_names() -> frozenset[str]:
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
 
-_WITH = {"qemu": "kernel", "kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional": "kernel"}
+_WITH = {"qemu": "kernel", "kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "quantum": "kernel", "functional": "kernel"}
 """An option, and another: every command that has the other has this one as well."""
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.", rich_help_panel=_RESULTS)]
@@ -364,6 +375,7 @@ class Request:
             kconfig=tuple(value["kconfig"] or ()),
             debug=debug_names(value["debug"] or ""),
             cpus=value["cpus"],
+            quantum_ns=None if value["quantum"] is None else _ns(value["quantum"] / 1e6),
             functional=value["functional"],
             mips=board.mips,
             lsm=value["lsm"],

@@ -12,6 +12,8 @@ from irqlab.config.schemes import Schemes
 from irqlab.errors import IrqlabError
 
 DEFAULT_MIPS = 250
+DEFAULT_QUANTUM_NS = 1_000
+"""Of several processors on the instruction clock."""
 MAX_RING = 65536
 SHIFT_OF_MIPS = {1000: 0, 500: 1, 250: 2, 125: 3}
 """CPU speed in million instructions per second -> -icount shift."""
@@ -62,6 +64,8 @@ class TestbedConfig:
     cpus: int = 1
     functional: bool = False
     """Without the instruction clock, for tests: nothing can be measured."""
+    quantum_ns: int | None = None
+    """Processors run at the same virtual time, in rounds of so many ns; None: the default if there are several."""
     in_turn: bool = False
     """The processors share the instruction clock, and run one after the other: for race hunts."""
     mips: int = DEFAULT_MIPS
@@ -79,3 +83,10 @@ class TestbedConfig:
     """Reuse cached results of earlier trials; False: run every trial."""
     member: Member | None = None
     """What is perturbed in boot, driver load and trials; None: nothing."""
+
+    @property
+    def round_ns(self) -> int:
+        """The quantum of processors that run at the same virtual time, in ns; 0: there are no rounds."""
+        if self.quantum_ns is None and (self.cpus == 1 or self.functional or self.in_turn):
+            return 0
+        return DEFAULT_QUANTUM_NS if self.quantum_ns is None else self.quantum_ns

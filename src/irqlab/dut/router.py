@@ -219,8 +219,8 @@ class LabDut(Dut):
             raise DutError(f"no frames pass {limit_s} virtual seconds after the links were set up\n{links}\n{log}")
         return waited_ns
 
-    def spread_interrupts(self, cpus: int) -> None:
-        """Has each interface's interrupts go to a processor of its own, as far as there are enough. Raises DutError."""
+    def spread_interrupts(self, cpus: int) -> dict[str, int]:
+        """Has each interface's interrupts go to a processor of its own, if there are enough; returns which. Raises DutError."""
         for port, interface in enumerate(INTERFACES):
             device = f"/sys/class/net/{interface}/device"
             messages = [path.rpartition("/")[2] for path, text in self.read(f"{device}/msi_irqs/*").items() if text is not None]
@@ -236,6 +236,7 @@ class LabDut(Dut):
         # An interrupt moves when it comes the next time.
         if self.wait_forwarding() is None:
             raise DutError("no frames pass after interrupts were moved to other processors")
+        return {interface: port % cpus for port, interface in enumerate(INTERFACES)}
 
     def _wait_for_interfaces(self) -> list[str]:
         """USB devices appear some time after their driver is loaded; returns the interfaces still missing.

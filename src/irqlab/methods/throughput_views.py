@@ -18,6 +18,7 @@ from irqlab.present.rows import bar_of, by_test, heading_of, kpps_text, legend_o
 from irqlab.present.series import Bar
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row, Variant
+from irqlab.results.records import TrialRecord
 
 WIRE = "the wire"
 TESTER = "the tester"
@@ -100,8 +101,14 @@ def _limit(row: Row) -> str | None:
     if found.line_rate_limited or found.tester_limited:
         return WIRE if found.line_rate_limited else TESTER
     measured = (row.members or (row,))[0].result
-    idle = [trial.idle_ratio for trial in measured.trials if trial.offered_pps == measured.total_throughput_pps]
+    idle = [_least_idle(trial) for trial in measured.trials if trial.offered_pps == measured.total_throughput_pps]
     return CPU if idle and idle[0] is not None and idle[0] < IDLE else "the device"
+
+
+def _least_idle(trial: TrialRecord) -> float | None:
+    """The idle ratio of the busiest processor."""
+    processors = trial.processors or []
+    return min((one.idle_ratio for one in processors), default=trial.idle_ratio)
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ NO_CX16 = "qemu64,-cx16"
 once, the kernel panics (docs/use/findings.md). Linux does not use the instruction if the processor lacks it."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
+MAX_MEASURED_CPUS = 8
+MIN_QUANTUM_NS, MAX_QUANTUM_NS = 50, 1_000_000
 BOOTS = 3
 """How often a kernel on several processors is booted until it does not panic."""
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -103,6 +105,8 @@ class MachineConfig:
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
     in_turn: bool = False
     """Several processors on one instruction clock, which run one after the other."""
+    quantum_ns: int = 0
+    """Processors run at the same virtual time, in rounds of so many ns; 0: there are no rounds."""
     memory_mib: int = 256
     memory: str = ""
     """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
@@ -118,10 +122,25 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
-        if self.cpus > 1 and not self.functional and not self.in_turn:
-            raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
+        if self.cpus > MAX_MEASURED_CPUS and not self.functional:
+            raise IrqlabError(f"--cpus {self.cpus}: with the instruction clock up to {MAX_MEASURED_CPUS}; more need --functional")
+        self._check_rounds()
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
+
+    def _check_rounds(self) -> None:
+        """Raises IrqlabError for what does not work with rounds."""
+        if not self.quantum_ns:
+            return
+        if self.functional:
+            raise IrqlabError("--quantum: without the instruction clock there are no rounds: not with --functional")
+        if not MIN_QUANTUM_NS <= self.quantum_ns <= MAX_QUANTUM_NS:
+            allowed = f"{MIN_QUANTUM_NS / 1e3:g} to {MAX_QUANTUM_NS / 1e3:g} us"
+            raise IrqlabError(f"--quantum {self.quantum_ns / 1e3:g}: allowed are {allowed}")
+        if self.memory:
+            raise IrqlabError("--hardware: a memory model is of one processor: not with --cpus or --quantum")
+        if self.nic.usb_speed:
+            raise IrqlabError(f"--cpus: {self.nic.model} is a USB NIC, which is measured with one processor")
 
     @property
     def memory_bytes(self) -> int:
@@ -137,9 +156,9 @@ class MachineConfig:
     def append(self) -> str:
         """The DUT kernel's command line."""
         functional = FUNCTIONAL_PARAMETERS if self.functional else ""
-        in_turn = RELIABLE_TSC if self.in_turn else ""
+        several = RELIABLE_TSC if self.cpus > 1 and not self.functional else ""
         usb = NO_MSI if self.functional and self.nic.usb_speed else ""
-        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, in_turn, usb, self.extra_append)
+        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, several, usb, self.extra_append)
         return " ".join(word for word in words if word)
 
     def arguments(self) -> list[str]:
@@ -171,7 +190,7 @@ class MachineConfig:
     def _time(self) -> list[str]:
         if self.functional:
             return ["-accel", "tcg,thread=multi", "-cpu", NO_CX16, "-smp", str(self.cpus)]
-        several = ["-smp", str(self.cpus)] if self.in_turn else []
+        several = ["-smp", str(self.cpus)] if self.cpus > 1 else []
         return ["-icount", f"shift={self.shift},sleep=off", *several]
 
     def key(self) -> str:
@@ -185,6 +204,7 @@ class MachineConfig:
             "usb_speed": self.nic.usb_speed,
             "pci_bus": self.nic.pci_bus,
             "errata": self.nic.errata,
+            **({"quantum_ns": self.quantum_ns} if self.quantum_ns else {}),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -334,7 +354,8 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
     qmp_here, qmp_there = socket.socketpair() if to_save else (None, None)
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += ",functional=1" if config.functional else ""
-    plugin += f",processors={config.cpus}" if config.in_turn else ""
+    plugin += f",processors={config.cpus}" if config.cpus > 1 and not config.functional else ""
+    plugin += f",quantum={config.quantum_ns}" if config.quantum_ns else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
     plugin += f",errata={':'.join(config.nic.errata)}" if config.nic.errata else ""

@@ -117,6 +117,14 @@ class Live(Struct, frozen=True, forbid_unknown_fields=True):
     calibration: Annotated[dict[str, Any] | None, Meta(description="The tester's own limits; null: not measured.")]
 
 
+class Processors(Struct, frozen=True, forbid_unknown_fields=True):
+    """Several processors that run at the same virtual time (docs/use/processors.md)."""
+
+    count: Annotated[int, Meta(ge=1)]
+    quantum_ns: Annotated[int, Meta(ge=1, description="How far their times are apart at most.")]
+    interrupts: Annotated[dict[str, int], Meta(description="The processor that handles an interface's interrupts.")]
+
+
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     """A device under test: everything that results depend on."""
 
@@ -135,6 +143,7 @@ class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     live: Annotated[Live | UnsetType, Meta(description="absent: in the lab.")] = UNSET
     guest: Guest | UnsetType = UNSET
     memory: Annotated[Memory | UnsetType, Meta(description="absent: no memory model.")] = UNSET
+    processors: Annotated[Processors | UnsetType, Meta(description="absent: one.")] = UNSET
 
 
 class Host(Struct, frozen=True):

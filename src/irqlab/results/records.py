@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from irqlab.config.values import Count, Counts, FrameBytes, Rate, Ratio
 from irqlab.spread import Spread
-from irqlab.trials.record import LiveTrial, MemoryCounts, Port, Stream
+from irqlab.trials.record import LiveTrial, MemoryCounts, Port, Processor, Stream
 
 SCHEMA = "irqlab-result/2"
 
@@ -57,6 +57,7 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     cost_events: Annotated[Counts, Meta(description="Events charged, by cost; absent: no cost model.")] | UnsetType = UNSET
     memory: MemoryCounts | UnsetType = UNSET
     live: Annotated[LiveTrial | UnsetType, Meta(description="absent: in the lab.")] = UNSET
+    processors: Annotated[list[Processor], Meta(min_length=1, description="absent: there is one.")] | UnsetType = UNSET
     offered_pps: Rate
     forwarded_pps: Rate
     loss_ratio: Ratio

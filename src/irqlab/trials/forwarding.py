@@ -6,7 +6,7 @@ Terms are those of RFC 1242, 2285, 2544 and 3393.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from irqlab.dut import costmodel, counters
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
-from irqlab.trials.record import Answer, LiveTrial, MemoryCounts, Port, Stream
+from irqlab.trials.record import Answer, LiveTrial, MemoryCounts, Port, Processor, Stream
 from irqlab.trials.trial import Conditions, Trial
 
 
@@ -121,6 +121,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             cost_events=counted if charged else None,
             memory=found.memory,
             live=found.live,
+            processors=[Processor(instructions, idle_ns / found.window_ns) for instructions, idle_ns in found.processors],
         )
 
 
@@ -144,6 +145,8 @@ class ForwardingResult:
     """Events charged by the cost model over the whole trial, by term (irqlab.config.costs); None without a cost model."""
     memory: MemoryCounts | None = None
     """The memory model's counters in the measurement window; None without a memory model."""
+    processors: list[Processor] = field(default_factory=list)
+    """Each of several; empty: there is one."""
     live: LiveTrial | None = None
     """What the tester says about itself, on real ports (irqlab.live.judge); None in the lab, where it has no limits."""
 
@@ -154,7 +157,7 @@ class ForwardingResult:
 
     @property
     def idle_ratio(self) -> float | None:
-        """Share of the window in which the DUT's processor had nothing to do; None: unknown."""
+        """Share of the window in which the DUT's processor had nothing to do, on average if it has several; None: unknown."""
         return None if self.idle_ns is None else self.idle_ns / self.spec.duration_ns
 
     def total(self, what: str, load: int | None = None) -> int:
@@ -248,6 +251,7 @@ class ForwardingResult:
             "spec": spec,
             **charged,
             **({"memory": to_builtins(self.memory)} if self.memory else {}),
+            **({"processors": to_builtins(self.processors)} if self.processors else {}),
             **({"live": to_builtins(self.live)} if self.live else {}),
             "offered_pps": self.offered_pps,
             "forwarded_pps": self.forwarded_pps,
@@ -277,3 +281,4 @@ class ForwardingResult:
 
 
 ForwardingTrial.result_type = ForwardingResult
+ForwardingTrial.several_processors = True

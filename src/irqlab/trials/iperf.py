@@ -90,6 +90,8 @@ class IperfTrial(Trial["IperfResult"]):
         rate_bps = self.rate_bps
         if rate_bps is None:
             rate_bps = peers.wire_payload_bps(conditions.line_rate_bps) // self.parallel if self.udp else 0
+        if self.soak and conditions.processors > 1:
+            raise IrqlabError("--soak: the soaker takes the time of one processor: not with --cpus")
         soaker = peers.spawn(dut, "/init", "soak") if self.soak else None
         pid = _listen(dut) if self.dut_serves else 0
         begin = _Reading.of(dut, soaker)
@@ -203,6 +205,7 @@ class IperfResult(IperfMeasured):
 
 
 IperfTrial.result_type = IperfResult
+IperfTrial.several_processors = True
 
 FOUR = (IperfTrial(dut_sends=False), IperfTrial(), IperfTrial(udp=True, dut_sends=False), IperfTrial(udp=True))
 """The four tests: TCP and UDP, received and sent by the DUT."""

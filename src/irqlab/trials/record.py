@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from irqlab.config.values import Count, Rate
+from irqlab.config.values import Count, Rate, Ratio
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):
@@ -196,6 +196,13 @@ class StreamAnswer(Counted, frozen=True, forbid_unknown_fields=True):
         return Stream(**{name: getattr(self, name) for name in Counted.__struct_fields__}, load=number)
 
 
+class Processor(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of several processors, in the measurement window."""
+
+    instructions: Count
+    idle_ratio: Ratio
+
+
 class Answer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The tester's answer to a trial: RESULT."""
 
@@ -208,6 +215,8 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     streams: tuple[StreamAnswer, ...]
     ports: list[Port]
     watched: tuple[tuple[int, int], ...]
+    processors: tuple[tuple[Count, Count], ...] = ()
+    """Of each that runs at the same virtual time as others: instructions in the window, and idle time in it in ns."""
     memory: MemoryCounts | None = None
     halts: tuple[tuple[int, int], ...] = ()
     probes: tuple[Probed, ...] = ()

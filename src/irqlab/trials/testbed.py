@@ -18,6 +18,7 @@ from irqlab.config.traffic import FrameSize
 from irqlab.dut import costmodel, schemes
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import LabDut
+from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
 from irqlab.qemu import machine, snapshots
 from irqlab.qemu.machine import MachineConfig, describe, parameters_of, save, start
@@ -60,6 +61,8 @@ class Testbed:
     @classmethod
     def resolve(cls, config: TestbedConfig) -> Testbed:
         """Finds kernel, module, NIC model and QEMU. Raises IrqlabError that says what is wrong and what is allowed."""
+        if config.round_ns and config.cost_model:
+            raise IrqlabError("--cost, --hardware: costs are charged to one processor: not with --cpus or --quantum")
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
         modules.check_parameters(loaded[-1], config.dut.module_parameters)
@@ -83,6 +86,7 @@ class Testbed:
             cpus=config.cpus,
             functional=config.functional,
             in_turn=config.in_turn,
+            quantum_ns=config.round_ns,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
@@ -103,7 +107,8 @@ class Testbed:
     @property
     def where(self) -> str:
         """What it is measured on, for the user."""
-        return f"{self.nic.model}, Linux {self.machine.kernel.release}, {self.machine.mips} MIPS"
+        several = f", {self.config.cpus} processors" if self.config.cpus > 1 else ""
+        return f"{self.nic.model}, Linux {self.machine.kernel.release}, {self.machine.mips} MIPS{several}"
 
     def lab(self) -> Testbed:
         """This testbed (irqlab.trials.bench)."""
@@ -153,10 +158,14 @@ class Testbed:
         """The initial state of trials: driver loaded, forwarding, neighbours resolved."""
 
         def take(state: Path) -> dict[str, Any]:
+            facts: dict[str, Any] = {}
             with start(self.machine, self.booted.state, to_save=True) as booted, dut_in(booted, self.config) as dut:
-                waited_ns = self._bring_up(dut)
+                facts["link_wait_ns"] = self._bring_up(dut)
+                if self.config.cpus > 1 and not self.config.functional:
+                    facts["interrupts"] = dut.spread_interrupts(self.config.cpus)
+                    dut.kernel_log.check()
                 perturb.prepare(self.config.member, dut)
-                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
+                facts |= {"running": dut.describe(self.config.dut), "kernel_log": dut.kernel_log.lines}
                 facts["counters"] = asdict(dut.counters())  # trials need not read the initial values
                 save(booted, state)
             return facts
@@ -197,8 +206,6 @@ class Testbed:
         dut.load(self.modules, self.config.dut.module_parameters)
         dut.play_hosts(self.nic.line_rate_bps)
         waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
-        if self.config.in_turn:
-            dut.spread_interrupts(self.config.cpus)
         dut.kernel_log.check()
         return waited_ns
 
@@ -271,13 +278,22 @@ class Testbed:
             link_wait_ns=facts["link_wait_ns"],
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
+            processors=self.config.cpus,
             instruction_ns=memory.instruction_ns(self.machine.mips) if memory else None,
         )
+
+    def _processors(self) -> dict[str, Any]:
+        """What results say of several processors."""
+        if not self.machine.quantum_ns:
+            return {}
+        interrupts = self.prepared.facts.get("interrupts", {})
+        return {"processors": {"count": self.config.cpus, "quantum_ns": self.machine.quantum_ns, "interrupts": interrupts}}
 
     def describe(self) -> dict[str, Any]:
         """Describes this testbed in result documents."""
         return {
             **describe(self.machine),
+            **self._processors(),
             **({"memory": {"hardware": memory.hardware, **memory.to_json()}} if (memory := self.config.memory) else {}),
             "modules": [
                 {"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic}

@@ -32,6 +32,7 @@ class Conditions:
     """The kernel's counters in the initial state."""
     cost_model: bool = False
     """Whether hardware costs can be charged."""
+    processors: int = 1
     instruction_ns: float | None = None
     """With a memory model: how long an instruction takes that does not stall. None: without one, instructions are the time."""
 
@@ -40,6 +41,8 @@ class Trial(ABC, Generic[R]):
     """A trial with a result of type R: a dataclass with a field `spec`, the trial itself."""
 
     result_type: ClassVar[type]
+    several_processors: ClassVar[bool] = False
+    """Whether its result is right if the DUT has several processors."""
 
     @property
     def cacheable(self) -> bool:

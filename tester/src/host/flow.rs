@@ -166,7 +166,8 @@ impl Flow {
         if self.config.rate_bps == 0 {
             return u64::MAX;
         }
-        let bits = u128::from(self.config.rate_bps) * u128::from(now_ns - begin_ns) / 1_000_000_000;
+        let bits = u128::from(self.config.rate_bps) * u128::from(now_ns.saturating_sub(begin_ns))
+            / 1_000_000_000;
         (bits / 8) as u64
     }
 

@@ -45,7 +45,7 @@ impl Probe {
         *self.heard.entry(dscp).or_default() += 1;
         match self.sent.get_mut(number) {
             Some((_, Some(_))) => self.duplicates += 1,
-            Some((at_ns, answer)) => *answer = Some((now_ns - *at_ns, waited_ns)),
+            Some((at_ns, answer)) => *answer = Some((now_ns.saturating_sub(*at_ns), waited_ns)),
             None => {}
         }
     }

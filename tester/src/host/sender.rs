@@ -215,10 +215,10 @@ impl Sender {
         let mut sample_ns = None;
         let mut delivered = |sent: &Sent, newest: &mut (u64, u64), min_rtt_ns: u64| {
             if !sent.retransmitted {
-                sample_ns = Some(now_ns - sent.at_ns);
+                sample_ns = Some(now_ns.saturating_sub(sent.at_ns));
             }
             // If the acknowledgement of a retransmission comes sooner than any round trip, it is for the original segment.
-            if !sent.retransmitted || now_ns - sent.at_ns >= min_rtt_ns {
+            if !sent.retransmitted || now_ns.saturating_sub(sent.at_ns) >= min_rtt_ns {
                 *newest = (*newest).max((sent.at_ns, sent.end));
             }
         };

@@ -17,6 +17,8 @@ pub struct Recording {
     drained_ns: u64,
     instructions_at_begin: Option<u64>,
     instructions_at_end: Option<u64>,
+    /// Instructions and idle time of each processor when the window began, and when it ended; empty: not known.
+    processors: [Vec<[u64; 2]>; 2],
     /// The memory model's counters when the window began, and when it ended.
     memory: [Option<Counts>; 2],
     watch: Vec<u64>,
@@ -46,6 +48,7 @@ impl Recording {
             drained_ns,
             instructions_at_begin: None,
             instructions_at_end: None,
+            processors: [Vec::new(), Vec::new()],
             memory: [None, None],
             watch: plan.watch.clone(),
             watched: [Vec::new(), Vec::new()],
@@ -82,15 +85,23 @@ impl Recording {
         &self.watch
     }
 
-    /// The window begins or ends, or the drain ends. The device under test has executed so many instructions; these are the counters of
-    /// the memory model, if there is one, and the watched counters.
-    pub fn mark(&mut self, instructions: u64, memory: Option<Counts>, watched: Vec<u64>) {
+    /// The window begins or ends, or the drain ends. The device under test has executed so many instructions; these are instructions and
+    /// idle time of each processor, the counters of the memory model, if there is one, and the watched counters.
+    pub fn mark(
+        &mut self,
+        instructions: u64,
+        processors: Vec<[u64; 2]>,
+        memory: Option<Counts>,
+        watched: Vec<u64>,
+    ) {
         if self.instructions_at_begin.is_none() {
             self.instructions_at_begin = Some(instructions);
+            self.processors[0] = processors;
             self.memory[0] = memory;
             self.watched[0] = watched;
         } else if self.instructions_at_end.is_none() {
             self.instructions_at_end = Some(instructions);
+            self.processors[1] = processors;
             self.memory[1] = memory;
             self.watched[1] = watched;
         } else {
@@ -187,12 +198,23 @@ impl Recording {
         let busy_ns = instructions
             .saturating_mul(ns_per_instruction)
             .saturating_add_signed(charged_ns);
+        let [begin, end] = &self.processors;
+        let processors: Vec<[u64; 2]> = begin
+            .iter()
+            .zip(end)
+            .map(|(begin, end)| [0, 1].map(|what| end[what].saturating_sub(begin[what])))
+            .collect();
+        let idle_ns = match processors.len() as u64 {
+            0 => window_ns.saturating_sub(busy_ns),
+            count => processors.iter().map(|one| one[1]).sum::<u64>() / count,
+        };
         TrialResult {
             id,
             begin_ns: self.begin_ns,
             window_ns,
             instructions,
-            idle_ns: window_ns.saturating_sub(busy_ns),
+            idle_ns,
+            processors,
             memory,
             watched: self.watched[0]
                 .iter()
@@ -249,11 +271,21 @@ mod tests {
         assert_eq!(recording.watch(), [16, 24]);
         let measuring = [0, 1, 2].map(|mark| {
             let before = recording.is_measuring();
-            recording.mark(mark, None, Vec::new());
+            recording.mark(mark, Vec::new(), None, Vec::new());
             before
         });
         assert_eq!(measuring, [false, true, false]);
         assert!(!recording.is_measuring());
+    }
+
+    #[test]
+    fn idle_time_is_the_mean_of_the_processors_if_there_are_several() {
+        let mut recording = recording();
+        recording.mark(10, vec![[4, 100], [6, 40]], None, Vec::new());
+        recording.mark(35, vec![[14, 160], [21, 80]], None, Vec::new());
+        let report = report(&recording);
+        assert_eq!(report.processors, [[10, 60], [15, 40]]);
+        assert_eq!((report.instructions, report.idle_ns), (25, 50));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct TrialResult {
     pub window_ns: u64,
     pub instructions: u64,
     pub idle_ns: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Counts>,
     pub watched: Vec<[u64; 2]>,

@@ -320,7 +320,7 @@ mod tests {
         trial.happen(2_015, &mut interrupts);
         assert_eq!((interrupts.0, trial.next_event_ns()), (1, Some(2_025)));
         for mark in 0..3 {
-            trial.recording.mark(mark, None, Vec::new());
+            trial.recording.mark(mark, Vec::new(), None, Vec::new());
         }
         assert_eq!(trial.next_event_ns(), None);
     }

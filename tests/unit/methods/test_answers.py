@@ -15,6 +15,7 @@ from irqlab.config.workload import Workload
 from irqlab.methods import answers, application, catalogue, throughput, throughput_views
 from irqlab.present.columns import columns_of
 from irqlab.present.variants import Row
+from irqlab.trials.record import Processor
 from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit.fakes import stand_on
 from tests.unit.report.test_report import Page, only, sample
@@ -102,6 +103,16 @@ def test_the_cpu_limits_only_if_it_is_busy(idle: float | None, by: str) -> None:
     row = replace(row, result=msgspec.structs.replace(row.result, trials=trials))
     assert throughput_views.Line.of(row)[0].limit == by
     assert f"limited by {by}" in throughput_views.verdicts([row])[0]
+
+
+def test_one_busy_processor_of_two_is_the_limit() -> None:
+    row = next(row for row in catalogue.rows([sample("patched")]) if row.data["method"] == "throughput")
+    both = [Processor(1000, 0.6), Processor(5000, 0.0)]
+    trials = [
+        msgspec.structs.replace(trial, idle_ratio=0.3, offered_pps=total(row), processors=both) for trial in row.result.trials
+    ]
+    row = replace(row, result=msgspec.structs.replace(row.result, trials=trials))
+    assert throughput_views.Line.of(row)[0].limit == "the DUT's CPU"
 
 
 def test_of_many_rows_only_the_ends_are_told() -> None:

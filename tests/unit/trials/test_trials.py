@@ -78,6 +78,17 @@ def test_a_forwarding_trial_asks_for_one_stream_and_returns_what_was_counted() -
     assert (found.instructions, found.idle_ns, found.link_wait_ns) == (123, 45, 77)
     assert (found.kernel_log, found.cost_events) == (["a line"], None)
     assert found.counters.interrupts == {"eth0": 10}
+    assert found.processors == []
+    assert "processors" not in found.to_json()
+
+
+def test_a_forwarding_trial_tells_what_each_of_several_processors_did() -> None:
+    result = answer([{}], [port()], window_ns=1000, processors=[[100, 600], [250, 0]])
+    found = ForwardingTrial((Load(1000.0),)).measure(router(trial=result), CONDITIONS)  # type: ignore[arg-type]
+    both = [{"instructions": 100, "idle_ratio": 0.6}, {"instructions": 250, "idle_ratio": 0.0}]
+    assert found.to_json()["processors"] == both
+    spec = found.spec
+    assert spec.restore(spec.store(found)) == found
 
 
 def test_what_only_some_testers_say_is_kept() -> None:

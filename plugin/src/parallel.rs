@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Several virtual processors at the same virtual time ([`irqlab_tester::parallel`]), in QEMU's loop that runs them in turn.
+//!
+//! With -icount, `rr_cpu_thread_fn` (accel/tcg/tcg-accel-ops-rr.c) runs the processors in one thread, and the clock counts the
+//! instructions of all. It calls four functions, which are replaced here: their first bytes are overwritten with a jump. What QEMU's
+//! own do is done here, too. Before a processor's turn the clock is set to that processor's time, by the clock's bias; after the turn it
+//! is set back to the time of the processor that is furthest behind.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::api::api;
+use super::die::die;
+use super::layout::CLOCK_VIRTUAL;
+use irqlab_tester::parallel::Processors;
+use layout::{Functions, Layout};
+
+mod layout;
+
+/// `QEMU_TIMER_ATTR_ALL` of include/qemu/timer.h.
+const ALL_TIMERS: c_int = -1;
+/// What translated code counts down is a 16-bit number.
+const MAX_LOW: i64 = 0xffff;
+/// The longest turn, in instructions, as in QEMU's `icount_get_limit`.
+const MAX_BUDGET: i64 = c_int::MAX as i64;
+
+/// What was asked for.
+struct Wanted {
+    processors: usize,
+    quantum_ns: u64,
+    ns_per_instruction: u64,
+}
+
+/// The processors of the machine that runs.
+struct Parallel {
+    processors: Processors,
+    /// Their objects.
+    objects: Vec<usize>,
+    layout: Layout,
+    ns_per_instruction: i64,
+    /// The instructions that QEMU had counted when the turn began.
+    counted: i64,
+    turns: u64,
+}
+
+static WANTED: Mutex<Option<Wanted>> = Mutex::new(None);
+static RUNNING: Mutex<Option<Parallel>> = Mutex::new(None);
+
+fn running() -> MutexGuard<'static, Option<Parallel>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the machine's processors run in rounds of so many ns.
+pub fn install(processors: u32, quantum_ns: u64, ns_per_instruction: u64) {
+    *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Wanted {
+        processors: processors as usize,
+        quantum_ns,
+        ns_per_instruction,
+    });
+}
+
+/// The machine is about to run for the first time. Finds what is relied on, verifies it, and replaces QEMU's functions. To be called with
+/// QEMU's global lock held, before a processor executes anything.
+pub fn begin() -> Result<(), String> {
+    let mut wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(wanted) = wanted.take() else {
+        return Ok(());
+    };
+    let functions = Functions::find()?;
+    let all = 0..wanted.processors;
+    // SAFETY: plain calls; None of them is null, which is verified.
+    let objects: Vec<usize> = all
+        .map(|one| unsafe { (api().qemu_get_cpu)(one as c_int) } as usize)
+        .collect();
+    if objects.contains(&0) {
+        return Err(format!(
+            "the machine has not got {} processors",
+            wanted.processors
+        ));
+    }
+    let ns_per_instruction = wanted.ns_per_instruction as i64;
+    let layout = Layout::find(objects[0], &functions, ns_per_instruction)?;
+    let now_ns = layout.now_ns(ns_per_instruction);
+    *running() = Some(Parallel {
+        processors: Processors::new(objects.len(), wanted.quantum_ns, now_ns as u64),
+        objects,
+        layout,
+        ns_per_instruction,
+        counted: 0,
+        turns: 0,
+    });
+    functions.replace([
+        handle_deadline as *const () as usize,
+        can_run as *const () as usize,
+        prepare_for_run as *const () as usize,
+        process_data as *const () as usize,
+    ])
+}
+
+/// For a self-check: rounds were wanted, and QEMU has given processors turns through the functions here.
+pub fn check() -> Result<(), String> {
+    match running().as_ref() {
+        Some(parallel) if parallel.turns == 0 => {
+            Err("this QEMU does not run its processors as the tested releases do".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Instructions that each processor has executed and the time for which it was halted, in ns, since the machine first ran; empty if they
+/// do not run in rounds. Exact in a timer's callback.
+pub fn spent(now_ns: u64) -> Vec<[u64; 2]> {
+    let guard = running();
+    let Some(parallel) = guard.as_ref() else {
+        return Vec::new();
+    };
+    let ns = parallel.ns_per_instruction as u64;
+    let all = parallel.processors.spent(now_ns);
+    all.iter()
+        .map(|spent| [spent.busy_ns / ns, spent.idle_ns])
+        .collect()
+}
+
+impl Parallel {
+    fn index(&self, object: usize) -> usize {
+        let found = self.objects.iter().position(|one| *one == object);
+        found.unwrap_or_else(|| {
+            die("QEMU runs a processor that it had not when the machine first ran")
+        })
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.layout.now_ns(self.ns_per_instruction)
+    }
+
+    fn set_clock(&self, to_ns: i64) {
+        self.layout.advance(to_ns - self.now_ns());
+    }
+
+    /// Looks for processors that have been given something to do.
+    fn wake(&mut self, at_ns: u64) {
+        for one in 0..self.objects.len() {
+            if self.processors.is_halted(one) && !self.layout.is_halted(self.objects[one]) {
+                self.processors.wakes(one, at_ns);
+            }
+        }
+    }
+
+    /// How many instructions fit until the next timer. 0: one is due.
+    fn until_timer(&self) -> i64 {
+        // SAFETY: plain call.
+        let left_ns = unsafe { (api().qemu_clock_deadline_ns_all)(CLOCK_VIRTUAL, ALL_TIMERS) };
+        if left_ns < 0 {
+            return MAX_BUDGET;
+        }
+        self.instructions_in(left_ns).min(MAX_BUDGET)
+    }
+
+    /// So many instructions take at least so long, as in QEMU's `icount_round`.
+    fn instructions_in(&self, ns: i64) -> i64 {
+        (ns + self.ns_per_instruction - 1) / self.ns_per_instruction
+    }
+}
+
+/// Instead of QEMU's `icount_handle_deadline`: at the beginning of each pass over the processors, with the global lock held.
+unsafe extern "C" fn handle_deadline() {
+    let mut guard = running();
+    if let Some(parallel) = guard.as_mut() {
+        let now_ns = parallel.now_ns();
+        parallel.wake(now_ns as u64);
+        let now_ns = parallel.processors.begin(now_ns as u64);
+        parallel.set_clock(now_ns as i64);
+    }
+    drop(guard); // timers may ask how long processors executed
+    let api = api();
+    // SAFETY: the processors' thread, with the global lock held, as QEMU's own.
+    unsafe {
+        if (api.qemu_clock_deadline_ns_all)(CLOCK_VIRTUAL, ALL_TIMERS) == 0 {
+            if let Some(notify) = api.qemu_clock_notify {
+                notify(CLOCK_VIRTUAL);
+            }
+            (api.qemu_clock_run_timers)(CLOCK_VIRTUAL);
+        }
+    }
+}
+
+/// Instead of QEMU's `cpu_can_run`: before a turn, with the global lock held. If not, QEMU goes on to the next processor.
+unsafe extern "C" fn can_run(processor: *mut c_void) -> bool {
+    let mut guard = running();
+    let Some(parallel) = guard.as_mut() else {
+        return false;
+    };
+    // SAFETY: a processor of QEMU's.
+    if parallel.layout.is_stopping(processor as usize)
+        || unsafe { (api().cpu_is_stopped)(processor) }
+    {
+        return false;
+    }
+    let clock_ns = parallel.now_ns();
+    parallel.wake(clock_ns as u64);
+    let Some(turn) = parallel.processors.turn(parallel.index(processor as usize)) else {
+        return false;
+    };
+    parallel.set_clock(turn.from_ns as i64);
+    let due = parallel.until_timer() == 0;
+    if due {
+        parallel.set_clock(clock_ns); // others have not reached the timer
+    }
+    !due
+}
+
+/// Instead of QEMU's `icount_prepare_for_run`: says how many instructions the turn has.
+unsafe extern "C" fn prepare_for_run(processor: *mut c_void) {
+    let mut guard = running();
+    let Some(parallel) = guard.as_mut() else {
+        return;
+    };
+    let object = processor as usize;
+    let turn = parallel.processors.turn(parallel.index(object));
+    let round_ns = turn.map_or(0, |turn| (turn.until_ns - turn.from_ns) as i64);
+    let budget = parallel
+        .until_timer()
+        .min(parallel.instructions_in(round_ns));
+    parallel.counted = parallel.layout.counted();
+    parallel.layout.set_budget(object, budget);
+}
+
+/// Instead of QEMU's `icount_process_data`: books what was executed in the turn.
+unsafe extern "C" fn process_data(processor: *mut c_void) {
+    let mut guard = running();
+    let Some(parallel) = guard.as_mut() else {
+        return;
+    };
+    let object = processor as usize;
+    let unbooked_ns = parallel.layout.unbooked(object) * parallel.ns_per_instruction;
+    let at_ns = parallel.now_ns() + unbooked_ns;
+    let turn = parallel.processors.turn(parallel.index(object));
+    // The main loop must not see the later time: others may not have reached it.
+    parallel.layout.advance(-unbooked_ns);
+    if let Some(update) = api().icount_update {
+        // SAFETY: the processor's own thread.
+        unsafe { update(processor) };
+    }
+    let executed = parallel.layout.counted() - parallel.counted;
+    parallel.layout.clear_budget(object);
+    if turn.is_none_or(|turn| at_ns - turn.from_ns as i64 != executed * parallel.ns_per_instruction)
+    {
+        die("in this QEMU a turn of a processor does not take the time of its instructions");
+    }
+    parallel.turns += 1;
+    let halted = parallel.layout.is_halted(object);
+    let one = parallel.index(object);
+    let clock_ns = parallel.processors.ran(one, at_ns as u64, halted);
+    for other in 0..parallel.objects.len() {
+        if other != one
+            && parallel.processors.is_halted(other)
+            && !parallel.layout.is_halted(parallel.objects[other])
+        {
+            parallel.processors.wakes(other, at_ns as u64);
+        }
+    }
+    parallel.set_clock(clock_ns as i64);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Several processors that run at the same virtual time, although one thread executes them one after the other.
+//!
+//! Each processor has a time of its own, up to which it has executed. In a round every processor that is not halted is given turns until
+//! it has reached the round's end, a quantum after its beginning. The clock, by which timers run, is the time of the processor that is
+//! furthest behind. A turn ends at the next timer at the latest (the caller knows it), so that no processor passes a timer before all
+//! have reached it. This is conservative synchronisation in quanta, as in the Wisconsin Wind Tunnel (Reinhardt et al., 1993).
+//!
+//! What one processor does to another one is seen up to a quantum early or late, and never by a halted one before it was done.
+
+/// A processor.
+#[derive(Clone, Debug)]
+struct Processor {
+    /// Up to when it has executed or was halted, in ns.
+    local_ns: u64,
+    halted: bool,
+    /// How long it has executed and was halted, in ns: together as much as `local_ns` has grown.
+    busy_ns: u64,
+    idle_ns: u64,
+}
+
+/// A turn of a processor: it executes from its own time on, until then at the latest, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Turn {
+    pub from_ns: u64,
+    pub until_ns: u64,
+}
+
+/// How long a processor executed and was halted, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Spent {
+    pub busy_ns: u64,
+    pub idle_ns: u64,
+}
+
+/// The processors of a machine.
+#[derive(Clone, Debug)]
+pub struct Processors {
+    all: Vec<Processor>,
+    quantum_ns: u64,
+    /// When the round began, in ns.
+    round_ns: u64,
+    /// The clock, in ns.
+    now_ns: u64,
+}
+
+impl Processors {
+    /// So many processors, all halted at `now_ns`, and rounds of `quantum_ns`.
+    pub fn new(count: usize, quantum_ns: u64, now_ns: u64) -> Self {
+        let halted = Processor {
+            local_ns: now_ns,
+            halted: true,
+            busy_ns: 0,
+            idle_ns: 0,
+        };
+        Processors {
+            all: vec![halted; count],
+            quantum_ns: quantum_ns.max(1),
+            round_ns: now_ns,
+            now_ns,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether a processor is halted, as far as is known here.
+    pub fn is_halted(&self, processor: usize) -> bool {
+        self.all[processor].halted
+    }
+
+    /// A halted processor has had something to do since `at_ns`.
+    pub fn wakes(&mut self, processor: usize, at_ns: u64) {
+        let one = &mut self.all[processor];
+        if one.halted {
+            let from_ns = one.local_ns.max(at_ns);
+            one.idle_ns += from_ns - one.local_ns;
+            one.local_ns = from_ns;
+            one.halted = false;
+        }
+    }
+
+    /// The clock at which timers are to run now, in ns. `now_ns`: where the clock stands; if all are halted it has its own way. If all
+    /// have reached the end of the round, the next one begins.
+    pub fn begin(&mut self, now_ns: u64) -> u64 {
+        self.now_ns = self.furthest_behind().unwrap_or(now_ns);
+        if self.now_ns >= self.round_ns + self.quantum_ns {
+            self.round_ns = self.now_ns;
+        }
+        self.now_ns
+    }
+
+    /// The turn that a processor may have now. None: it is halted or at the round's end.
+    pub fn turn(&self, processor: usize) -> Option<Turn> {
+        let (one, until_ns) = (&self.all[processor], self.round_ns + self.quantum_ns);
+        (!one.halted && one.local_ns < until_ns).then_some(Turn {
+            from_ns: one.local_ns,
+            until_ns,
+        })
+    }
+
+    /// A processor had a turn until `at_ns` and may be halted now. Returns the clock, in ns.
+    pub fn ran(&mut self, processor: usize, at_ns: u64, halted: bool) -> u64 {
+        let one = &mut self.all[processor];
+        one.busy_ns += at_ns.saturating_sub(one.local_ns);
+        one.local_ns = at_ns;
+        one.halted = halted;
+        // The last one that halts leaves the clock at its time: others may have halted later, and wait for timers before that.
+        self.now_ns = self.furthest_behind().unwrap_or(at_ns).max(self.now_ns);
+        self.now_ns
+    }
+
+    fn furthest_behind(&self) -> Option<u64> {
+        let running = self.all.iter().filter(|one| !one.halted);
+        running.map(|one| one.local_ns).min()
+    }
+
+    /// How long each processor executed and was halted until `now_ns`, since they were made.
+    pub fn spent(&self, now_ns: u64) -> Vec<Spent> {
+        let of = |one: &Processor| Spent {
+            busy_ns: one.busy_ns,
+            idle_ns: one.idle_ns
+                + if one.halted {
+                    now_ns.saturating_sub(one.local_ns)
+                } else {
+                    0
+                },
+        };
+        self.all.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

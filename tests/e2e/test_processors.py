@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Several processors at the same virtual time: exact, twice as fast, and nothing else than without rounds."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import Load
+from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.testbed import Testbed
+from tests.e2e.conftest import Refused
+
+LIGHT = ForwardingTrial(loads=(Load(20_000.0),), bidirectional=True, duration_ns=20_000_000, drain_ns=20_000_000, histogram=True)
+HEAVY = replace(LIGHT, loads=(Load(140_000.0),), histogram=False)
+NS_PER_INSTRUCTION = 4
+NOW = "grep -m1 'now at' /proc/timer_list"
+LOOP = "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done"
+
+
+def _bed(**more: Any) -> Testbed:
+    return Testbed.resolve(TestbedConfig("e1000", cached=False, **more))
+
+
+def _measured(trial: ForwardingTrial, **more: Any) -> dict[str, Any]:
+    return _bed(**more).run(trial).to_json()
+
+
+def test_one_processor_in_rounds_is_as_without() -> None:
+    found = _measured(LIGHT, quantum_ns=1_000)
+    instructions, idle = found["instructions"], found["idle_ratio"]
+    assert found.pop("processors") == [{"instructions": instructions, "idle_ratio": idle}]
+    assert json.dumps(found) == json.dumps(_measured(LIGHT))
+
+
+def test_two_processors_are_exact_and_their_times_add_up() -> None:
+    first = _measured(LIGHT, cpus=2)
+    assert json.dumps(_measured(LIGHT, cpus=2)) == json.dumps(first)
+    assert first["loss_ratio"] == 0
+    both = first["processors"]
+    assert sum(one["instructions"] for one in both) == first["instructions"]
+    for one in both:
+        busy = one["instructions"] * NS_PER_INSTRUCTION / LIGHT.duration_ns
+        assert busy + one["idle_ratio"] == pytest.approx(1, abs=1e-4)
+
+
+def test_two_processors_forward_twice_as_much_with_any_quantum() -> None:
+    one = _measured(HEAVY)["forwarded_pps"]
+    two, coarse = (_measured(HEAVY, cpus=2, quantum_ns=quantum_ns)["forwarded_pps"] for quantum_ns in (1_000, 4_000))
+    assert two == pytest.approx(2 * one, rel=0.05)
+    assert coarse == pytest.approx(two, rel=0.01)
+
+
+def test_two_busy_loops_take_the_time_of_one() -> None:
+    bed = _bed(cpus=2)
+    assert bed.describe()["processors"] == {"count": 2, "quantum_ns": 1_000, "interrupts": {"eth0": 0, "eth1": 1}}
+    alone = f"taskset 1 sh -c '{LOOP}'"
+    beside = f"taskset 1 sh -c '{LOOP}' & taskset 2 sh -c '{LOOP}'; wait"
+    with bed.open() as dut:
+        spent = []
+        for what in (alone, beside):
+            said = dut.run("sh", "-c", f"{NOW}; {what}; {NOW}")
+            begin, end = (int(found) for found in re.findall(r"now at (\d+)", said))
+            spent.append(end - begin)
+        dut.kernel_log.check()
+    assert spent[1] == pytest.approx(spent[0], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("throughput", "--cpus", "9"), "--cpus 9: with the instruction clock up to 8"),
+        (("throughput", "--cpus", "2", "--hardware", "mpc8250-memory"), "not with --cpus"),
+        (("profile", "--cpus", "2"), "a profile is of one processor"),
+        (("check", "--cpus", "2"), "a driver is checked on one processor"),
+    ],
+)
+def test_what_does_not_work_yet_is_refused(refused: Refused, arguments: tuple[str, ...], complaint: str) -> None:
+    assert complaint in refused(*arguments, "--driver", "e1000")
