@@ -104,6 +104,7 @@ symbols! {
         qemu_add_vm_change_state_handler: fn(RunState, *mut c_void) -> *mut c_void;
         qemu_add_vm_change_state_handler_prio: fn(RunState, *mut c_void, c_int) -> *mut c_void;
         object_resolve_path: fn(*const c_char, *mut bool) -> *mut c_void;
+        object_resolve_path_at: fn(*mut c_void, *const c_char) -> *mut c_void;
         object_resolve_path_type: fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
         // The main loop is GLib's.
         g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
@@ -114,6 +115,7 @@ symbols! {
         qemu_in_vcpu_thread: fn() -> bool;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
         cpu_reset: fn(*mut c_void);
+        cpu_exit: fn(*mut c_void);
         // Reset: include/hw/qdev-core.h, include/hw/sysbus.h, include/sysemu/reset.h
         sysbus_get_default: fn() -> *mut c_void;
         bus_cold_reset: fn(*mut c_void);

@@ -37,11 +37,15 @@ struct Parallel {
     /// Their objects.
     objects: Vec<usize>,
     layout: Layout,
+    /// QEMU's `tcg_handle_interrupt`.
+    interrupt: Interrupt,
     ns_per_instruction: i64,
-    /// The instructions that QEMU had counted when the turn began.
-    counted: i64,
+    /// The object of the processor that executes, and the instructions that QEMU had counted when its turn began.
+    executing: Option<(usize, i64)>,
     turns: u64,
 }
+
+type Interrupt = unsafe extern "C" fn(*mut c_void, c_int);
 
 static WANTED: Mutex<Option<Wanted>> = Mutex::new(None);
 static RUNNING: Mutex<Option<Parallel>> = Mutex::new(None);
@@ -85,8 +89,9 @@ pub fn begin() -> Result<(), String> {
         processors: Processors::new(objects.len(), wanted.quantum_ns, now_ns as u64),
         objects,
         layout,
+        interrupt: functions.interrupt(),
         ns_per_instruction,
-        counted: 0,
+        executing: None,
         turns: 0,
     });
     functions.replace([
@@ -94,7 +99,16 @@ pub fn begin() -> Result<(), String> {
         can_run as *const () as usize,
         prepare_for_run as *const () as usize,
         process_data as *const () as usize,
+        handle_interrupt as *const () as usize,
     ])
+}
+
+/// The machine was put back to where it first ran.
+pub fn reset() {
+    if let Some(parallel) = running().as_mut() {
+        let now_ns = parallel.now_ns();
+        parallel.processors.reset(now_ns as u64);
+    }
 }
 
 /// For a self-check: rounds were wanted, and QEMU has given processors turns through the functions here.
@@ -137,28 +151,25 @@ impl Parallel {
         self.layout.advance(to_ns - self.now_ns());
     }
 
-    /// Looks for processors that have been given something to do.
+    /// Looks which of the halted processors have been given something to do, at the latest at `at_ns`.
     fn wake(&mut self, at_ns: u64) {
         for one in 0..self.objects.len() {
-            if self.processors.is_halted(one) && !self.layout.is_halted(self.objects[one]) {
+            if !self.processors.is_halted(one) {
+                continue;
+            }
+            if self.layout.is_halted(self.objects[one]) {
+                self.processors.sleeps(one);
+            } else {
                 self.processors.wakes(one, at_ns);
             }
         }
     }
 
-    /// How many instructions fit until the next timer. 0: one is due.
-    fn until_timer(&self) -> i64 {
+    /// When the next timer is due, in ns. None: no timer is armed.
+    fn next_timer_ns(&self, now_ns: i64) -> Option<u64> {
         // SAFETY: plain call.
         let left_ns = unsafe { (api().qemu_clock_deadline_ns_all)(CLOCK_VIRTUAL, ALL_TIMERS) };
-        if left_ns < 0 {
-            return MAX_BUDGET;
-        }
-        self.instructions_in(left_ns).min(MAX_BUDGET)
-    }
-
-    /// So many instructions take at least so long, as in QEMU's `icount_round`.
-    fn instructions_in(&self, ns: i64) -> i64 {
-        (ns + self.ns_per_instruction - 1) / self.ns_per_instruction
+        (left_ns >= 0).then_some((now_ns + left_ns) as u64)
     }
 }
 
@@ -196,17 +207,17 @@ unsafe extern "C" fn can_run(processor: *mut c_void) -> bool {
     {
         return false;
     }
-    let clock_ns = parallel.now_ns();
-    parallel.wake(clock_ns as u64);
-    let Some(turn) = parallel.processors.turn(parallel.index(processor as usize)) else {
-        return false;
-    };
-    parallel.set_clock(turn.from_ns as i64);
-    let due = parallel.until_timer() == 0;
-    if due {
-        parallel.set_clock(clock_ns); // others have not reached the timer
+    let now_ns = parallel.now_ns();
+    parallel.wake(now_ns as u64);
+    let one = parallel.index(processor as usize);
+    let timer_ns = parallel.next_timer_ns(now_ns);
+    match parallel.processors.choose(timer_ns) {
+        Some(turn) if turn.processor == one => {
+            parallel.set_clock(turn.from_ns as i64);
+            true
+        }
+        _ => false,
     }
-    !due
 }
 
 /// Instead of QEMU's `icount_prepare_for_run`: says how many instructions the turn has.
@@ -216,12 +227,20 @@ unsafe extern "C" fn prepare_for_run(processor: *mut c_void) {
         return;
     };
     let object = processor as usize;
-    let turn = parallel.processors.turn(parallel.index(object));
-    let round_ns = turn.map_or(0, |turn| (turn.until_ns - turn.from_ns) as i64);
-    let budget = parallel
-        .until_timer()
-        .min(parallel.instructions_in(round_ns));
-    parallel.counted = parallel.layout.counted();
+    let ns = parallel.ns_per_instruction;
+    // So many instructions take at least so long, as in QEMU's `icount_round`.
+    let until_ns = parallel
+        .processors
+        .turn()
+        .map(|turn| (turn.until_ns, turn.from_ns));
+    let budget = match until_ns {
+        Some((Some(until_ns), from_ns)) => {
+            (((until_ns - from_ns) as i64 + ns - 1) / ns).min(MAX_BUDGET)
+        }
+        Some((None, _)) => MAX_BUDGET,
+        None => 0,
+    };
+    parallel.executing = Some((object, parallel.layout.counted()));
     parallel.layout.set_budget(object, budget);
 }
 
@@ -234,30 +253,46 @@ unsafe extern "C" fn process_data(processor: *mut c_void) {
     let object = processor as usize;
     let unbooked_ns = parallel.layout.unbooked(object) * parallel.ns_per_instruction;
     let at_ns = parallel.now_ns() + unbooked_ns;
-    let turn = parallel.processors.turn(parallel.index(object));
     // The main loop must not see the later time: others may not have reached it.
     parallel.layout.advance(-unbooked_ns);
     if let Some(update) = api().icount_update {
         // SAFETY: the processor's own thread.
         unsafe { update(processor) };
     }
-    let executed = parallel.layout.counted() - parallel.counted;
+    let turn = parallel.processors.turn().zip(parallel.executing.take());
+    let counted = parallel.layout.counted();
+    let ns = parallel.ns_per_instruction;
     parallel.layout.clear_budget(object);
-    if turn.is_none_or(|turn| at_ns - turn.from_ns as i64 != executed * parallel.ns_per_instruction)
-    {
+    if turn.is_none_or(|(turn, (of, before))| {
+        of != object || at_ns - turn.from_ns as i64 != (counted - before) * ns
+    }) {
         die("in this QEMU a turn of a processor does not take the time of its instructions");
     }
     parallel.turns += 1;
     let halted = parallel.layout.is_halted(object);
-    let one = parallel.index(object);
-    let clock_ns = parallel.processors.ran(one, at_ns as u64, halted);
-    for other in 0..parallel.objects.len() {
-        if other != one
-            && parallel.processors.is_halted(other)
-            && !parallel.layout.is_halted(parallel.objects[other])
-        {
-            parallel.processors.wakes(other, at_ns as u64);
-        }
-    }
+    let clock_ns = parallel.processors.ran(at_ns as u64, halted);
+    parallel.wake(at_ns as u64);
     parallel.set_clock(clock_ns as i64);
+}
+
+/// Instead of QEMU's `icount_handle_interrupt`: an interrupt for a processor, from a device, a timer or another processor.
+unsafe extern "C" fn handle_interrupt(processor: *mut c_void, mask: c_int) {
+    let mut guard = running();
+    let Some(parallel) = guard.as_mut() else {
+        return;
+    };
+    let executing = parallel.executing.map(|(object, _)| object);
+    let unbooked = executing.map_or(0, |object| parallel.layout.unbooked(object));
+    let now_ns = parallel.now_ns() + unbooked * parallel.ns_per_instruction;
+    let one = parallel.index(processor as usize);
+    let called = parallel.processors.call(one, now_ns as u64);
+    let handle = parallel.interrupt;
+    drop(guard);
+    // SAFETY: objects of processors, with the global lock held, as in QEMU's own.
+    unsafe {
+        if let Some(object) = executing.filter(|_| called) {
+            (api().cpu_exit)(object as *mut c_void);
+        }
+        handle(processor, mask);
+    }
 }

@@ -204,6 +204,7 @@ impl Plugin {
     /// Forgets everything since the machine began to run.
     fn begin_again(&mut self) {
         INBOX.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        parallel::reset();
         caches::rewound();
         if let Some(ioapic) = &self.ioapic {
             ioapic.reset_counts();
@@ -399,8 +400,7 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         own_nics: (args.lan7800.is_some() || args.pci.is_some()) && lab.is_some(),
         can_rewind: !args.profile
             && !args.functional
-            && args.processors == 1
-            && args.quantum_ns.is_none(),
+            && (args.processors == 1 || args.quantum_ns.is_some()),
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
@@ -413,7 +413,7 @@ pub fn begin(args: &Args, lab: Option<Lab>) {
         ),
         pause_request: None,
         rewinder: Err(
-            "instructions are counted, the machine has no instruction clock, several processors or rounds, or has not run yet"
+            "instructions are counted, the machine has no instruction clock or several processors in turn, or has not run yet"
                 .into(),
         ),
         rewinding: None,

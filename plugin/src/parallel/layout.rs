@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
-use super::{MAX_BUDGET, MAX_LOW};
+use super::{Interrupt, MAX_BUDGET, MAX_LOW};
 use crate::api::api;
 use crate::layout::CLOCK_VIRTUAL;
 use crate::memory::read_bytes;
@@ -33,6 +33,9 @@ pub struct Functions {
     can_run: usize,
     prepare_for_run: usize,
     process_data: usize,
+    handle_interrupt: usize,
+    /// This one is called.
+    interrupt: usize,
 }
 
 impl Functions {
@@ -58,16 +61,25 @@ impl Functions {
             can_run: of(c"cpu_can_run")?,
             prepare_for_run: of(c"icount_prepare_for_run")?,
             process_data: of(c"icount_process_data")?,
+            handle_interrupt: of(c"icount_handle_interrupt")?,
+            interrupt: of(c"tcg_handle_interrupt")?,
         })
     }
 
-    /// Has each begin with a jump to another function: in the order above.
-    pub fn replace(&self, by: [usize; 4]) -> Result<(), String> {
+    /// QEMU's `tcg_handle_interrupt`, which the replaced `icount_handle_interrupt` calls.
+    pub fn interrupt(&self) -> Interrupt {
+        // SAFETY: a function of this type in all releases (accel/tcg/tcg-accel-ops.h).
+        unsafe { std::mem::transmute::<usize, Interrupt>(self.interrupt) }
+    }
+
+    /// Has each but the last begin with a jump to another function: in the order above.
+    pub fn replace(&self, by: [usize; 5]) -> Result<(), String> {
         let all = [
             self.handle_deadline,
             self.can_run,
             self.prepare_for_run,
             self.process_data,
+            self.handle_interrupt,
         ];
         for (function, other) in all.into_iter().zip(by) {
             let mut code = JUMP.to_vec();

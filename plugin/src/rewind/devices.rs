@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The devices and the processor, reset and loaded as in a new process, without throwing away what was translated of the DUT's code.
+//! The devices and the processors, reset and loaded as in a new process, without throwing away what was translated of the DUT's code.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -17,11 +17,12 @@ const MANY_CLIENTS: usize = 64;
 /// QEMU's descriptions of a state are searched so far.
 const WORDS: usize = 32;
 
-/// The processor and the devices of the machine.
+/// The processors and the devices of the machine.
 pub struct Devices {
-    /// Where the processor keeps whether it is halted, and which interrupts are pending.
-    halted: *mut u32,
-    interrupt_request: *mut u32,
+    processors: Vec<*mut c_void>,
+    /// Where a processor's object says whether it is halted, and which interrupts are pending.
+    halted: usize,
+    interrupt_request: usize,
 }
 
 // SAFETY: used while QEMU's global lock is held and the machine is paused.
@@ -30,17 +31,15 @@ unsafe impl Send for Devices {}
 impl Devices {
     /// Finds what is needed.
     pub fn find() -> Result<Self, String> {
-        // SAFETY: processor 0 exists.
-        let processor = unsafe { (api().qemu_get_cpu)(0) };
-        let place = |name| -> Result<*mut u32, String> {
-            let offset = offset_of(name)
-                .ok_or("QEMU's processor is not described as in the tested releases")?;
-            Ok(processor.cast::<u8>().wrapping_add(offset).cast())
+        let place = |name| {
+            offset_of(name).ok_or("QEMU's processor is not described as in the tested releases")
         };
-        let (halted, interrupt_request) = (place(c"halted")?, place(c"interrupt_request")?);
+        // SAFETY: plain calls; null behind the last processor.
+        let all = (0..).map(|one| unsafe { (api().qemu_get_cpu)(one) });
         Ok(Self {
-            halted,
-            interrupt_request,
+            processors: all.take_while(|one| !one.is_null()).collect(),
+            halted: place(c"halted")?,
+            interrupt_request: place(c"interrupt_request")?,
         })
     }
 
@@ -50,14 +49,12 @@ impl Devices {
         // SAFETY: called with QEMU's lock held, the machine paused; objects of these names exist in every PC.
         unsafe {
             (api.bus_cold_reset)((api.sysbus_get_default)());
-            (api.cpu_reset)((api.qemu_get_cpu)(0));
-            let apic = (api.object_resolve_path_type)(
-                c"".as_ptr(),
-                c"apic".as_ptr(),
-                std::ptr::null_mut(),
-            );
-            if !apic.is_null() {
-                (api.device_cold_reset)(apic);
+            for processor in &self.processors {
+                (api.cpu_reset)(*processor);
+                let apic = (api.object_resolve_path_at)(*processor, c"lapic".as_ptr());
+                if !apic.is_null() {
+                    (api.device_cold_reset)(apic);
+                }
             }
             let mut clients = [std::ptr::null_mut(); MANY_CLIENTS];
             let found = (api.qemu_find_net_clients_except)(
@@ -78,11 +75,17 @@ impl Devices {
 
     /// Loads their state.
     pub fn load(&self, snapshot: &Snapshot, stream: &[u8]) -> Result<(), String> {
-        let (halted, interrupt_request) = snapshot.processor();
-        // SAFETY: the places were found in the processor's description, which says that they are 32 bits wide.
-        unsafe {
-            self.halted.write(halted);
-            self.interrupt_request.write(interrupt_request);
+        let kept = snapshot.processors();
+        if kept.len() != self.processors.len() {
+            return Err(format!("of a machine with {} processors", kept.len()));
+        }
+        for (processor, kept) in self.processors.iter().zip(kept) {
+            let place = |offset| processor.cast::<u8>().wrapping_add(offset).cast::<u32>();
+            // SAFETY: the places were found in the processor's description, which says that they are 32 bits wide.
+            unsafe {
+                place(self.halted).write(kept.halted);
+                place(self.interrupt_request).write(kept.interrupt_request);
+            }
         }
         let io = |error: io::Error| format!("a file in memory: {error}");
         // SAFETY: a new descriptor, ours alone.

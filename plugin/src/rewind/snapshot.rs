@@ -30,7 +30,7 @@ const FLAG_PAGE: u64 = 0x08;
 const FLAG_END: u64 = 0x10;
 const FLAG_SAME_BLOCK: u64 = 0x20;
 
-/// The processor's section that [`Snapshot::devices`] leaves out: loading it would throw away all translated code.
+/// The section of each processor that [`Snapshot::devices`] leaves out: loading it would throw away all translated code.
 const PROCESSOR: &[u8] = b"\x0acpu_common";
 
 /// A file in memory.
@@ -88,10 +88,18 @@ struct Layout {
     header: usize,
     /// The first section of a device.
     devices: usize,
-    /// The section of the processor that is left out.
-    processor: Range<usize>,
-    halted: u32,
-    interrupt_request: u32,
+    /// The processors, in their order.
+    processors: Vec<Processor>,
+}
+
+/// What a processor's section says that is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processor {
+    section: Range<usize>,
+    /// Whether it is halted.
+    pub halted: u32,
+    /// Its pending interrupts.
+    pub interrupt_request: u32,
 }
 
 /// A snapshot file, mapped and read.
@@ -119,17 +127,19 @@ impl Snapshot {
     /// The devices' state, as a stream that QEMU loads; the sections of RAM are not in it, nor is `cpu_common`.
     pub fn devices(&self) -> Vec<u8> {
         let (file, layout) = (self.mapping.contents(), &self.layout);
-        [
-            &file[..layout.header],
-            &file[layout.devices..layout.processor.start],
-            &file[layout.processor.end..],
-        ]
-        .concat()
+        let mut stream = file[..layout.header].to_vec();
+        let mut at = layout.devices;
+        for processor in &layout.processors {
+            stream.extend_from_slice(&file[at..processor.section.start]);
+            at = processor.section.end;
+        }
+        stream.extend_from_slice(&file[at..]);
+        stream
     }
 
-    /// What `cpu_common` says: whether the processor is halted, and its pending interrupts.
-    pub fn processor(&self) -> (u32, u32) {
-        (self.layout.halted, self.layout.interrupt_request)
+    /// What `cpu_common` says of each processor.
+    pub fn processors(&self) -> &[Processor] {
+        &self.layout.processors
     }
 }
 
@@ -264,35 +274,48 @@ fn read(file: &[u8]) -> Result<Layout, String> {
             }
             SECTION_FULL => {
                 layout.devices = at;
-                return processor(layout, file);
+                layout.processors = processors(file, at)?;
+                return Ok(layout);
             }
             other => return Err(format!("has a section of kind {other} at {at}")),
         }
     }
 }
 
-/// Finds the section `cpu_common`, which has no subsections unless something is wrong with the processor.
-fn processor(mut layout: Layout, file: &[u8]) -> Result<Layout, String> {
-    let rest = &file[layout.devices..];
-    let found = rest.windows(PROCESSOR.len()).position(|w| w == PROCESSOR);
-    let name = layout.devices + found.ok_or("has no section cpu_common")?;
-    let mut reader = Reader {
-        file,
-        at: name - 5,
-        block: String::new(),
+/// Finds each processor's section `cpu_common` behind `at`; it has no subsections unless something is wrong with the processor.
+fn processors(file: &[u8], mut at: usize) -> Result<Vec<Processor>, String> {
+    let mut all: Vec<Processor> = Vec::new();
+    let next = |at: usize| {
+        let found = file[at..]
+            .windows(PROCESSOR.len())
+            .position(|w| w == PROCESSOR);
+        found.map(|found| at + found)
     };
-    let (kind, section) = (reader.byte()?, reader.word()?);
-    reader.expect(
-        "cpu_common's kind",
-        u32::from(SECTION_FULL),
-        u32::from(kind),
-    )?;
-    reader.take(PROCESSOR.len() + 8)?; // and instance and version
-    layout.halted = reader.word()?;
-    layout.interrupt_request = reader.word()?;
-    reader.footer(section)?;
-    layout.processor = name - 5..reader.at;
-    Ok(layout)
+    while let Some(name) = next(at) {
+        let mut reader = Reader {
+            file,
+            at: name - 5,
+            block: String::new(),
+        };
+        let (kind, section) = (reader.byte()?, reader.word()?);
+        let wanted = u32::from(SECTION_FULL);
+        reader.expect("cpu_common's kind", wanted, u32::from(kind))?;
+        reader.take(PROCESSOR.len())?;
+        let (number, _version) = (reader.word()?, reader.word()?);
+        let (halted, interrupt_request) = (reader.word()?, reader.word()?);
+        reader.footer(section)?;
+        reader.expect("a processor's number", all.len() as u32, number)?;
+        all.push(Processor {
+            section: name - 5..reader.at,
+            halted,
+            interrupt_request,
+        });
+        at = reader.at;
+    }
+    if all.is_empty() {
+        return Err("has no section cpu_common".into());
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -341,6 +364,12 @@ mod tests {
                 4,
                 &[PROCESSOR, b"\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x02"],
             ),
+            &section(SECTION_FULL, 5, &[b"\x03cpu"]),
+            &section(
+                SECTION_FULL,
+                6,
+                &[PROCESSOR, b"\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\x04"],
+            ),
             b"\0rest",
         ]
         .concat()
@@ -355,17 +384,23 @@ mod tests {
     }
 
     #[test]
-    fn pages_devices_and_the_processor_are_found() -> Result<(), String> {
+    fn pages_devices_and_processors_are_found() -> Result<(), String> {
         let found = snapshot("whole", &file())?;
         assert_eq!(found.page("a", 0), Some(&ZEROS[..]));
         assert_eq!(found.page("a", 1), Some(&[5; PAGE_BYTES][..]));
         assert_eq!(found.page("b", 0), Some(&[6; PAGE_BYTES][..]));
         assert_eq!(found.page("b", 1), None);
         assert_eq!(found.page("c", 0), None);
-        assert_eq!(found.processor(), (1, 2));
+        let processors = found.processors().iter();
+        let processors: Vec<_> = processors
+            .map(|one| (one.halted, one.interrupt_request))
+            .collect();
+        assert_eq!(processors, [(1, 2), (0, 4)]);
         let devices = found.devices();
         assert!(devices.starts_with(b"QEVM\0\0\0\x03\x07\0\0\0\x02pc\x04\0\0\0\x03\x05timer"));
-        assert!(devices.ends_with(b"12345678\x7e\0\0\0\x03\0rest"));
+        assert!(
+            devices.ends_with(b"12345678\x7e\0\0\0\x03\x04\0\0\0\x05\x03cpu\x7e\0\0\0\x05\0rest")
+        );
         Ok(())
     }
 

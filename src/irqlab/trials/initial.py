@@ -73,7 +73,7 @@ class InitialState:
         `pooled`: take the QEMU from the pool, and return it there afterwards. `lines`: it has caches (`caches`).
         """
         config = replace(self.machine, memory=caches(self.config).arguments()) if lines else self.machine
-        pooled = pooled and self.nic.rewinds and self.machine.cpus == 1 and not self.machine.quantum_ns
+        pooled = pooled and self.nic.rewinds and not self.config.functional and not self.config.in_turn
         starting = POOL.machine(self.machine, self.state) if pooled else start(config, self.state, profile)
         with starting as restored, dut_in(restored, self.config) as dut:
             yield dut
