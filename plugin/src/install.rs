@@ -66,7 +66,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         preemption::install(args.ns_per_instruction);
     }
     if args.profile {
-        instrument::install();
+        instrument::install(args.processors);
     }
     if let Some(parameters) = &args.memory {
         caches::install(parameters, args.ns_per_instruction)?;

@@ -19,6 +19,7 @@ struct Instrument {
     /// Blocks by number. A block that is translated again keeps its number.
     blocks: Vec<Block>,
     numbers: HashMap<(u64, u64, u64), usize>,
+    processors: u32,
     profiler: Option<Profiler>,
 }
 
@@ -34,11 +35,12 @@ fn with<T>(work: impl FnOnce(&mut Instrument) -> Result<T, Refusal>) -> Result<T
         .and_then(work)
 }
 
-/// Instruments everything that will be translated.
-pub fn install() {
+/// Instruments everything that will be translated for so many processors.
+pub fn install(processors: u32) {
     *INSTRUMENT.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instrument {
         blocks: Vec::new(),
         numbers: HashMap::new(),
+        processors,
         profiler: None,
     });
 }
@@ -46,7 +48,7 @@ pub fn install() {
 /// Profiles every window from now on.
 pub fn arm(addresses: &Addresses) -> Result<(), Refusal> {
     with(|instrument| {
-        let profiler = Profiler::new(addresses, counter())?;
+        let profiler = Profiler::new(addresses, instrument.processors, counter())?;
         for block in &mut instrument.blocks {
             block.place(profiler.map());
         }
@@ -147,7 +149,7 @@ unsafe extern "C" fn port_accessed(_processor: c_uint, write: *mut c_void) {
     });
 }
 
-unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
+unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
     let mut guard = INSTRUMENT.lock().unwrap_or_else(|e| e.into_inner());
     if let Some(Instrument {
         profiler: Some(profiler),
@@ -155,7 +157,7 @@ unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
         ..
     }) = guard.as_mut()
     {
-        profiler.enter(&blocks[number as usize], counter());
+        profiler.enter(processor as usize, &blocks[number as usize], counter());
         lines::enters(profiler.user());
     }
 }

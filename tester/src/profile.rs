@@ -17,7 +17,7 @@ pub use self::ending::Ending;
 use self::lines::User;
 use self::map::{Addresses, Map, Mark};
 use self::stack::{Leaving, Stack};
-use self::tree::{IoRow, Row, Tree};
+use self::tree::{IoRow, NodeId, ROOT, Row, Tree};
 
 /// Instructions that QEMU translates, and usually executes, together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,34 +60,51 @@ pub struct Profile {
     pub lines: Option<lines::Result>,
 }
 
-/// Counts instructions in contexts.
-#[derive(Debug)]
-pub struct Profiler {
-    map: Map,
-    tree: Tree,
+/// What a processor executes.
+#[derive(Debug, Default)]
+struct Processor {
     stack: Stack,
-    /// The counter when the block being executed began, and when it was last counted from.
+    /// Instructions that it has begun, and when the block being executed began.
+    counter: u64,
     began: u64,
-    counted: u64,
-    /// How often the stack was lost in the last window.
-    lost: u64,
     /// The block being executed.
     instructions: u64,
     leaving: Leaving,
 }
 
+/// Counts instructions in contexts.
+#[derive(Debug)]
+pub struct Profiler {
+    map: Map,
+    tree: Tree,
+    processors: Vec<Processor>,
+    /// Who executes.
+    running: usize,
+    /// The counter when it was last counted from.
+    counted: u64,
+    /// How often a stack was lost in the last window.
+    lost: u64,
+}
+
 impl Profiler {
-    /// A profiler for these functions. The count of instructions begun is `counter`.
-    pub fn new(addresses: &Addresses, counter: u64) -> Result<Self, String> {
+    /// A profiler for these functions and so many processors. The count of instructions begun by all is `counter`.
+    pub fn new(addresses: &Addresses, processors: u32, counter: u64) -> Result<Self, String> {
+        let (map, mut tree) = (Map::new(addresses)?, Tree::default());
+        let several = processors > 1;
+        let of = |number| Processor {
+            stack: match several {
+                true => Stack::below(tree.processor(number)),
+                false => Stack::default(),
+            },
+            ..Processor::default()
+        };
         Ok(Profiler {
-            map: Map::new(addresses)?,
-            tree: Tree::default(),
-            stack: Stack::default(),
-            began: counter,
+            processors: (0..processors).map(of).collect(),
+            map,
+            tree,
+            running: 0,
             counted: counter,
             lost: 0,
-            instructions: 0,
-            leaving: Leaving::default(),
         })
     }
 
@@ -96,21 +113,27 @@ impl Profiler {
         &self.map
     }
 
-    /// `block` is about to be executed; `counter` instructions have been begun since power-on.
-    pub fn enter(&mut self, block: &Block, counter: u64) {
+    /// `block` is about to be executed by a processor; `counter` instructions have been begun by all since power-on.
+    pub fn enter(&mut self, processor: usize, block: &Block, counter: u64) {
+        self.settle(counter);
+        self.running = processor;
+        let Some(one) = self.processors.get_mut(processor) else {
+            return;
+        };
         // A faulting instruction was begun but not executed: it will be executed again.
-        let fault = block.first && self.map.mark(block.function) == Mark::Exception;
-        self.settle(counter, u64::from(fault));
-        let cut_short = counter.wrapping_sub(self.began) < self.instructions;
+        if block.first && self.map.mark(block.function) == Mark::Exception {
+            self.tree.undone(one.stack.top());
+        }
+        let cut_short = one.counter.wrapping_sub(one.began) < one.instructions;
         let leaving = if cut_short {
             Leaving::default()
         } else {
-            self.leaving
+            one.leaving
         };
-        self.stack.step(leaving, block, &self.map, &mut self.tree);
-        self.began = counter;
-        self.instructions = block.instructions;
-        self.leaving = Leaving {
+        one.stack.step(leaving, block, &self.map, &mut self.tree);
+        one.began = one.counter;
+        one.instructions = block.instructions;
+        one.leaving = Leaving {
             ending: block.ending,
             after: block.after,
         };
@@ -118,23 +141,24 @@ impl Profiler {
 
     /// The window opens, which sets all counts to 0, or closes.
     pub fn window(&mut self, open: bool, counter: u64) {
-        self.settle(counter, 0);
+        self.settle(counter);
         self.tree.count(open);
+        let stacks = self.processors.iter_mut().map(|one| &mut one.stack);
         if open {
-            self.stack.lost = 0;
+            stacks.for_each(|stack| stack.lost = 0);
         } else {
-            self.lost = self.stack.lost;
+            self.lost = stacks.map(|stack| stack.lost).sum();
         }
     }
 
     /// A device was accessed, by the function that is being executed.
     pub fn accessed(&mut self, access: Access) {
-        self.tree.accessed(self.stack.top(), access);
+        self.tree.accessed(self.top(), access);
     }
 
     /// The function that is being executed.
     pub fn user(&self) -> User {
-        self.tree.user(self.stack.top())
+        self.tree.user(self.top())
     }
 
     /// The profile of the window.
@@ -149,10 +173,18 @@ impl Profiler {
         }
     }
 
-    fn settle(&mut self, counter: u64, less: u64) {
-        let executed = counter.wrapping_sub(self.counted).saturating_sub(less);
+    fn top(&self) -> NodeId {
+        let running = self.processors.get(self.running);
+        running.map_or(ROOT, |one| one.stack.top())
+    }
+
+    fn settle(&mut self, counter: u64) {
+        let executed = counter.wrapping_sub(self.counted);
         self.counted = counter;
-        self.tree.executed(self.stack.top(), executed);
+        self.tree.executed(self.top(), executed);
+        if let Some(one) = self.processors.get_mut(self.running) {
+            one.counter = one.counter.wrapping_add(executed);
+        }
     }
 }
 

@@ -172,7 +172,7 @@ impl Layout {
             interrupt_request: described(c"interrupt_request")?,
             stop: stop_of(functions.can_run)?,
         };
-        // A timer of the host's clock may be near (up to 8.0); then QEMU gives less.
+        // A timer of the host's clock may be near (up to 8.0); then QEMU gives less. Or what was found is not alone.
         let mut tries = (0..TRIES).map(|_| layout.learn_budget(processor, functions));
         let found = tries
             .find_map(Result::transpose)
@@ -269,14 +269,11 @@ impl Layout {
         };
         self.advance(FAR_NS);
         let found = budgets(&before, &after?);
-        match found[..] {
-            [] => Ok(None),
-            // Another thread may change other fields meanwhile.
-            [(budget, low)] if Self::is_clear(processor, budget, low) => Ok(Some((budget, low))),
-            _ => Err(format!(
-                "a processor's budget is not where it is in the tested releases: {found:?}"
-            )),
-        }
+        // Another thread may change other fields meanwhile, such as what it flushes.
+        Ok(match found[..] {
+            [(budget, low)] if Self::is_clear(processor, budget, low) => Some((budget, low)),
+            _ => None,
+        })
     }
 }
 

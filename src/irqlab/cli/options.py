@@ -16,6 +16,7 @@ import typer
 from irqlab.config import hardware as boards
 from irqlab.config.costs import TERMS
 from irqlab.config.ensemble import Ensemble
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import SETTINGS, VARIANTS, combine
 from irqlab.config.testbed import SHIFT_OF_MIPS, DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, parse_size
@@ -48,6 +49,7 @@ __all__ = [
 REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware: costs, memory (default: none)"
 _LOAD = "What is offered"
+_PROCESSORS = "Several processors"
 _RESULTS = "Results"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
@@ -111,14 +113,31 @@ SHARED: dict[str, Shared] = {
         int,
         "Processors of the DUT, which run at the same virtual time: 1 to 8; with --functional up to 64.",
         _default(TestbedConfig, "cpus"),
-        RARE,
+        _PROCESSORS,
     ),
     "quantum": _option(
         "--quantum",
         float | None,
         "How far the times of several processors are apart at most, in microseconds; default: 1.",
         None,
-        RARE,
+        _PROCESSORS,
+    ),
+    "affinity": _option(
+        "--affinity",
+        str | None,
+        "Processors of the NICs' interrupts, by interface or queue: eth0=0,eth1=1,eth1-1=2; default: each interface's in turn.",
+        None,
+        _PROCESSORS,
+    ),
+    "rps": _option(
+        "--rps", str | None, "Processors that receive queues hand frames to (rps_cpus), as in 0,2-3.", None, _PROCESSORS
+    ),
+    "xps": _option("--xps", str | None, "Processors of each transmit queue (xps_cpus), as in 0-1:2-3.", None, _PROCESSORS),
+    "napi_cpus": _option(
+        "--napi-cpus", str | None, "Processors of NAPI's kernel threads, in turn, as in 0,2-3.", None, _PROCESSORS
+    ),
+    "app_cpu": _option(
+        "--app-cpu", int | None, "The processor of the process in the DUT: the receiver, iperf3.", None, _PROCESSORS
     ),
     "functional": _option(
         "--functional",
@@ -280,7 +299,8 @@ def option_names() -> frozenset[str]:
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
 
-_WITH = {"qemu": "kernel", "kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "quantum": "kernel", "functional": "kernel"}
+_PLACED = ("affinity", "rps", "xps", "napi_cpus")
+_WITH = dict.fromkeys(("qemu", "kconfig", "debug", "cpus", "quantum", *_PLACED, "functional"), "kernel")
 """An option, and another: every command that has the other has this one as well."""
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.", rich_help_panel=_RESULTS)]
@@ -364,6 +384,7 @@ class Request:
             sysctls=tuple(_sysctl(text) for text in value["sysctl"] or ()),
             attributes=tuple(_attribute(text) for text in value["attribute"] or ()),
             module_parameters=value["module_parameters"],
+            placement=Placement.of(*(value[name] for name in (*_PLACED, "app_cpu"))),
             may_log=tuple(value["may_log"] or ()),
         )
         testbed = TestbedConfig(

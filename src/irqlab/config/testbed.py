@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from irqlab.config.ensemble import Member
 from irqlab.config.memory import Memory
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import Schemes
 from irqlab.errors import IrqlabError
 
@@ -33,6 +34,8 @@ class DutConfig:
     """Interrupt-handling schemes, of drivers built on irqmod."""
     attributes: tuple[tuple[str, str], ...] = ()
     """(file below /sys/class/net/<interface>/, value), set before the links come up."""
+    placement: Placement = field(default_factory=Placement)
+    """What runs on which of several processors."""
     may_log: tuple[str, ...] = ()
     """Regular expressions of kernel messages that are no problems."""
 

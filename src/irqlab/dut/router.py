@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, dut_mac, stream, tester_ip, tester_mac
+from irqlab.config.placement import Placement
 from irqlab.config.testbed import DutConfig
-from irqlab.dut import counters, napi, schemes
+from irqlab.dut import counters, napi, processors, schemes
 from irqlab.dut.agent import Agent, Calls, DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.kernel_log import KernelLog
@@ -20,7 +21,7 @@ from irqlab.qemu.machine import Machine
 from irqlab.qemu.rpc import TesterError
 from irqlab.qemu.watchdog import NoAnswerError
 
-KERNEL_THREADS = range(2, 48)
+KERNEL_THREADS = range(2, 128)
 """Range of process IDs searched for ksoftirqd."""
 PROBE_STEP_NS = 20_000_000
 PROBE_LIMIT_NS = 15_000_000_000
@@ -165,7 +166,7 @@ class LabDut(Dut):
     def ksoftirqds(self) -> list[int]:
         """The process IDs of the kernel threads for softirqs. Raises DutError if none is found."""
         files = self.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
-        found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
+        found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").startswith("ksoftirqd/")]
         if not found:
             raise DutError("the DUT has no ksoftirqd/0 among its first processes")
         return found
@@ -210,6 +211,8 @@ class LabDut(Dut):
         for interface in INTERFACES:
             self.run("ip", "link", "set", interface, "up")
         napi.apply(self, config.schemes, INTERFACES, driver)
+        if config.schemes.napi_threads is not None:
+            processors.place_napi(self, config.placement, INTERFACES)
         waited_ns = self.wait_forwarding()
         if waited_ns is None:
             self.kernel_log.check(messages=False)
@@ -219,24 +222,14 @@ class LabDut(Dut):
             raise DutError(f"no frames pass {limit_s} virtual seconds after the links were set up\n{links}\n{log}")
         return waited_ns
 
-    def spread_interrupts(self, cpus: int) -> dict[str, int]:
-        """Has each interface's interrupts go to a processor of its own, if there are enough; returns which. Raises DutError."""
-        for port, interface in enumerate(INTERFACES):
-            device = f"/sys/class/net/{interface}/device"
-            messages = [path.rpartition("/")[2] for path, text in self.read(f"{device}/msi_irqs/*").items() if text is not None]
-            line = self.read(f"{device}/irq")[f"{device}/irq"]
-            numbers = [number for number in messages if number.isdigit()] or ([line.strip()] if line else [])
-            if not numbers:
-                raise DutError(f"{interface} has no interrupt of its own: only those of PCI devices can go to a chosen processor")
-            for number in numbers:
-                try:
-                    self.write(f"/proc/irq/{number}/smp_affinity_list", str(port % cpus))
-                except TesterError as error:
-                    raise DutError(f"{interface}: interrupt {number}: {error}") from error
+    def place(self, placement: Placement, cpus: int) -> dict[str, int]:
+        """Places interrupts, queues and threads on several processors; returns each interrupt's. Raises DutError."""
+        placed = processors.place_interrupts(self, placement, INTERFACES, cpus)
+        processors.place_queues(self, placement, INTERFACES)
         # An interrupt moves when it comes the next time.
         if self.wait_forwarding() is None:
             raise DutError("no frames pass after interrupts were moved to other processors")
-        return {interface: port % cpus for port, interface in enumerate(INTERFACES)}
+        return placed
 
     def _wait_for_interfaces(self) -> list[str]:
         """USB devices appear some time after their driver is loaded; returns the interfaces still missing.

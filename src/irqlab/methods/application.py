@@ -351,7 +351,7 @@ METHOD = Method(
         *(*receiving.DUT, *receiving.TRIAL, *RUN, *COSTS),
         *("rx", "tx", "weight", "cliff_pps", "epsilon_permille", "rate_window_ms", "above", "rx_usecs"),
         *("quota", "queue_high", "queue_low", "cpu_percent", "user_percent", "pause_usecs"),
-        *("defer_hard_irqs", "gro_flush_timeout_ns"),
+        *("defer_hard_irqs", "gro_flush_timeout_ns", "app_cpu"),
     ),
     tables=_told,
     plots=_plots,

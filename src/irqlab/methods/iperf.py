@@ -168,7 +168,7 @@ METHOD = Method(
     ),
     run=lambda runner, workload, options: [run(runner, workload, options.trials())],
     options=Options,
-    shared=(*DUT, "rx", "tx", "variant", *RUN),
+    shared=(*DUT, "rx", "tx", "variant", "app_cpu", *RUN),
     fixed={"size": str(FRAME_BYTES)},
     plots=_plots,
     lead="TCP and UDP by iperf3 between the device and the tester",

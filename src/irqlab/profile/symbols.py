@@ -13,6 +13,7 @@ KERNEL_BASE = 0xFFFF_8000_0000_0000
 
 USER = "(user space)"
 NOWHERE = "(no symbol)"
+MOST_PROCESSORS = 64
 
 LINKER_MARK = re.compile(r"_(s|e)?text$|_text_(start|end)$|^_(s|e)inittext$|^__pfx_|^_?_?(start|end)_")
 """Symbols for positions in the image (include/asm-generic/vmlinux.lds.h) or padding, not functions."""
@@ -56,7 +57,9 @@ class Symbols:
         return self._starts
 
     def at(self, address: int) -> Symbol:
-        """The function that contains an address."""
+        """The function that contains an address; 1 to MOST_PROCESSORS are the roots of processors' stacks."""
+        if 0 < address <= MOST_PROCESSORS:
+            return Symbol(address, f"processor {address - 1}")
         if address < KERNEL_BASE:
             return Symbol(0, USER)
         index = bisect_right(self._starts, address) - 1

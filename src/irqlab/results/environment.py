@@ -122,7 +122,11 @@ class Processors(Struct, frozen=True, forbid_unknown_fields=True):
 
     count: Annotated[int, Meta(ge=1)]
     quantum_ns: Annotated[int, Meta(ge=1, description="How far their times are apart at most.")]
-    interrupts: Annotated[dict[str, int], Meta(description="The processor that handles an interface's interrupts.")]
+    interrupts: Annotated[dict[str, int], Meta(description="The processor that handles each of the NICs' interrupts.")]
+    rps: Annotated[tuple[int, ...], Meta(description="Those that receive queues hand frames to.")] = ()
+    xps: Annotated[tuple[tuple[int, ...], ...], Meta(description="Those that use a transmit queue, by queue.")] = ()
+    napi: Annotated[tuple[int, ...], Meta(description="Those of NAPI's kernel threads, in turn.")] = ()
+    application: Annotated[int | None, Meta(description="That of the process in the DUT; null: any.")] = None
 
 
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):

@@ -18,7 +18,7 @@ from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
 from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
-from irqlab.dut import costmodel, counters, napi, schemes
+from irqlab.dut import costmodel, counters, napi, processors, schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
@@ -30,7 +30,8 @@ INTERFACE = INTERFACES[0]
 UDP_PORT = 9
 RECEIVER_FILE = f"/run/udp-receive.{UDP_PORT}"
 SCREEN_FILE = "/run/screen"
-SOAKER_FILE = "/run/soak"
+SOAKER_FILES = "/run/soak{}"
+"""The soaker's file on each processor."""
 ANY = "0.0.0.0"
 """The receiver's address if datagrams come to several interfaces."""
 SOAKER_UNIT = 1000
@@ -121,12 +122,12 @@ class ApplicationTrial(Trial["ApplicationResult"]):
             raise IrqlabError(f"a load for {self.interfaces} interfaces needs a receiver, and {self.kind} has none")
         if not dut.interfaces:
             raise IrqlabError("a trial with an application needs an agent that knows the interfaces: --dut and --dut-ports")
-        _tune(conditions.driver, dut, self)
+        _tune(conditions, dut, self)
         if self.costs is not None:
             if not conditions.cost_model:
                 raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
             costmodel.charge(dut, self.costs)
-        with _applications(dut, self) as watched:
+        with _applications(dut, self, conditions) as watched:
             before = _Reading.take(dut, self.kind == "screen")
             answer, estimates = _offer(dut, self, watched)
             after = _Reading.take(dut, self.kind == "screen")
@@ -212,7 +213,8 @@ class ApplicationResult:
 ApplicationTrial.result_type = ApplicationResult
 
 
-def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
+def _tune(conditions: Conditions, dut: Dut, spec: ApplicationTrial) -> None:
+    driver = conditions.driver
     tuning, loaded = spec.tuning, INTERFACES[: spec.interfaces]
     interfaces = dut.interfaces if spec.forwards else dut.interfaces[: spec.interfaces]
     if tuning.budget is not None:
@@ -225,6 +227,8 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
     if tuning.napi_threads is not None:
         for interface in loaded:
             napi.set_threads(dut, interface, tuning.napi_threads, driver)
+        if tuning.napi_threads != "off":
+            processors.place_napi(dut, conditions.placement, loaded)
     if tuning.irq_suspend_timeout_ns is not None:
         wanted = {
             "defer-hard-irqs": tuning.defer_hard_irqs,
@@ -247,11 +251,15 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
 
 
 @contextmanager
-def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
-    """Starts the applications; yields how the tester finds the soaker's and the receiver's counters (Dut.watch)."""
+def _applications(dut: Dut, spec: ApplicationTrial, conditions: Conditions) -> Iterator[list[int]]:
+    """Starts the applications; yields how the tester finds the counters of the soakers and the receiver (Dut.watch).
+
+    Each of several processors has a soaker.
+    """
     started: dict[str, int] = {}
     if spec.kind == "udp":
-        receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0) if spec.interfaces == 1 else ANY, "--port", str(UDP_PORT)]
+        receiver = processors.on(conditions.placement.application)
+        receiver += ["irqlab-guest", "udp-receive", "--bind", dut_ip(0) if spec.interfaces == 1 else ANY, "--port", str(UDP_PORT)]
         receiver += ["--echo"] if spec.echo else []
         receiver += ["--epoll"] if spec.tuning.epoll else []
         receiver += ["--busy-poll", str(spec.tuning.busy_poll_us)] if spec.tuning.busy_poll_us is not None else []
@@ -261,17 +269,20 @@ def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
     if spec.kind == "screen":
         screen = ["irqlab-guest", "screen", "--interface", SCREEN, "--file", SCREEN_FILE]
         started[SCREEN_FILE] = dut.rpc.guest("spawn", argv=screen)["pid"]
-    soaker_argv = ["irqlab-guest", "soak", "--file", SOAKER_FILE, *(["--normal"] if spec.soaker_competes else [])]
-    started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=soaker_argv)["pid"]
-    files = [SOAKER_FILE, *(file for file in started if file != SOAKER_FILE)]
+    soakers = [SOAKER_FILES.format(number or "") for number in range(conditions.processors)]
+    for number, file in enumerate(soakers):
+        where = processors.on(number if len(soakers) > 1 else None)
+        soaker_argv = [*where, "irqlab-guest", "soak", "--file", file, *(["--normal"] if spec.soaker_competes else [])]
+        started[file] = dut.rpc.guest("spawn", argv=soaker_argv)["pid"]
+    files = [*soakers, *(file for file in started if file not in soakers)]
     try:
         for file in files:
             _wait_for(dut, file, started[file])
         if spec.kind == "screen":
             _route_to_screen(dut, spec.tuning.screen_queue)
         watched = dut.watch(files)
-        soaker = watched[0]["kilo_instructions"]
-        yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
+        soaked = [one["kilo_instructions"] for one in watched[: len(soakers)]]
+        yield [*soaked, watched[-1]["datagrams"]] if spec.kind == "udp" else soaked
     finally:
         dut.end(started)
 
@@ -407,8 +418,8 @@ def _result(
     places = _places(spec, interfaces, answer, counted, before, after)
     came_back = answer.sum("received_in_window")
     switches = [_switches(before, after, interface) for interface in interfaces]
-    datagrams = watched[1] if received else came_back
-    soaked_ratio, executed = _soaked(conditions, spec, answer, watched[0])
+    datagrams = watched[-1] if received else came_back
+    soaked_ratio, executed = _soaked(conditions, spec, answer, sum(watched[: conditions.processors]))
     return ApplicationResult(
         spec=spec,
         offered_pps=answer.sum("sent") / window_s,
@@ -435,13 +446,13 @@ def _result(
 
 
 def _soaked(conditions: Conditions, spec: ApplicationTrial, answer: Answer, count: int) -> tuple[float, int | None]:
-    """The soaker's share of the window's time, and the instructions of all others; None: not known, on a real machine."""
+    """The soakers' share of the processors' time, and the instructions of all others; None: not known, on a real machine."""
     if (share := answer.soaked_ratio) is not None:
         return share, None
     soaked = count * SOAKER_UNIT
     if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
-        return soaked * conditions.instruction_ns / spec.duration_ns, answer.instructions - soaked
-    executed = spec.duration_ns * conditions.mips // 1000
+        return soaked * conditions.instruction_ns / spec.duration_ns / conditions.processors, answer.instructions - soaked
+    executed = spec.duration_ns * conditions.mips // 1000 * conditions.processors
     return soaked / executed, executed - soaked
 
 

@@ -281,4 +281,3 @@ class ForwardingResult:
 
 
 ForwardingTrial.result_type = ForwardingResult
-ForwardingTrial.several_processors = True

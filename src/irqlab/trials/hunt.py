@@ -381,3 +381,4 @@ class HuntResult:
 
 
 HuntTrial.result_type = HuntResult
+HuntTrial.several_processors = False

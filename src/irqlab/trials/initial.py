@@ -86,9 +86,8 @@ class InitialState:
             raise IrqlabError(
                 "--functional: nothing is measured without an instruction clock (it is for tap, shell, fuzz, cycles)"
             )
-        if self.machine.quantum_ns and not (trial.several_processors and addresses is None):
-            what = "a profile" if addresses is not None else "this trial"
-            raise IrqlabError(f"--cpus, --quantum: {what} is of one processor (several: throughput, latency, loss, iperf)")
+        if self.machine.quantum_ns and not trial.several_processors:
+            raise IrqlabError("--cpus, --quantum: a hunt chooses its own processors (--what processors)")
         with self.open(profile=addresses is not None, pooled=addresses is None, lines=lines is not None) as dut:
             conditions = self.conditions
             if perturb.begins(self.config.member):

@@ -93,14 +93,15 @@ class IperfTrial(Trial["IperfResult"]):
         if self.soak and conditions.processors > 1:
             raise IrqlabError("--soak: the soaker takes the time of one processor: not with --cpus")
         soaker = peers.spawn(dut, "/init", "soak") if self.soak else None
-        pid = _listen(dut) if self.dut_serves else 0
+        where = _where(conditions.placement.application)
+        pid = _listen(dut, where) if self.dut_serves else 0
         begin = _Reading.of(dut, soaker)
         # No virtual time passes until the trial starts, so that the window consists of whole buckets.
         peers.serve(dut, [_tester_end(self, rate_bps)])
 
         def meanwhile(window_begins_ns: int) -> None:
             nonlocal pid, begin
-            pid = pid or _connect(dut, self, rate_bps)
+            pid = pid or _connect(dut, self, rate_bps, where)
             dut.sleep(QUIET_NS)
             later = _Reading.of(dut, soaker)
             if later.at_ns <= window_begins_ns:  # else the flows starve the agent, and may have ended
@@ -205,7 +206,6 @@ class IperfResult(IperfMeasured):
 
 
 IperfTrial.result_type = IperfResult
-IperfTrial.several_processors = True
 
 FOUR = (IperfTrial(dut_sends=False), IperfTrial(), IperfTrial(udp=True, dut_sends=False), IperfTrial(udp=True))
 """The four tests: TCP and UDP, received and sent by the DUT."""
@@ -225,19 +225,23 @@ class _Reading:
         return cls(dut.counters(), _soaked(dut, soaker), peers.now_ns(dut))
 
 
-def _listen(dut: Dut) -> int:
+def _where(processor: int | None) -> list[str]:
+    return [] if processor is None else ["--affinity", str(processor)]
+
+
+def _listen(dut: Dut, where: list[str]) -> int:
     """Starts a server in the DUT; returns its process ID."""
-    pid = peers.iperf3(dut, "--server", "--one-off")
+    pid = peers.iperf3(dut, "--server", "--one-off", *where)
     dut.sleep(QUIET_NS)  # until it listens
     return pid
 
 
-def _connect(dut: Dut, trial: IperfTrial, rate_bps: int) -> int:
+def _connect(dut: Dut, trial: IperfTrial, rate_bps: int, where: list[str]) -> int:
     """Starts a client in the DUT; returns its process ID."""
     options = peers.client_options(trial.seconds, trial.parallel, reverse=not trial.dut_sends)
     if trial.udp:
         options += ["--udp", "--length", str(peers.DATAGRAM_BYTES)]
-    return peers.iperf3(dut, *options, "--bitrate", str(rate_bps))
+    return peers.iperf3(dut, *options, "--bitrate", str(rate_bps), *where)
 
 
 def _tester_end(trial: IperfTrial, rate_bps: int) -> dict[str, Any]:

@@ -63,6 +63,7 @@ class Testbed:
         """Finds kernel, module, NIC model and QEMU. Raises IrqlabError that says what is wrong and what is allowed."""
         if config.round_ns and config.cost_model:
             raise IrqlabError("--cost, --hardware: costs are charged to one processor: not with --cpus or --quantum")
+        config.dut.placement.check(config.cpus)
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
         modules.check_parameters(loaded[-1], config.dut.module_parameters)
@@ -162,7 +163,7 @@ class Testbed:
             with start(self.machine, self.booted.state, to_save=True) as booted, dut_in(booted, self.config) as dut:
                 facts["link_wait_ns"] = self._bring_up(dut)
                 if self.config.cpus > 1 and not self.config.functional:
-                    facts["interrupts"] = dut.spread_interrupts(self.config.cpus)
+                    facts["interrupts"] = dut.place(self.config.dut.placement, self.config.cpus)
                     dut.kernel_log.check()
                 perturb.prepare(self.config.member, dut)
                 facts |= {"running": dut.describe(self.config.dut), "kernel_log": dut.kernel_log.lines}
@@ -279,6 +280,7 @@ class Testbed:
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
             processors=self.config.cpus,
+            placement=self.config.dut.placement,
             instruction_ns=memory.instruction_ns(self.machine.mips) if memory else None,
         )
 
@@ -287,7 +289,8 @@ class Testbed:
         if not self.machine.quantum_ns:
             return {}
         interrupts = self.prepared.facts.get("interrupts", {})
-        return {"processors": {"count": self.config.cpus, "quantum_ns": self.machine.quantum_ns, "interrupts": interrupts}}
+        several = {"count": self.config.cpus, "quantum_ns": self.machine.quantum_ns, "interrupts": interrupts}
+        return {"processors": several | self.config.dut.placement.to_json()}
 
     def describe(self) -> dict[str, Any]:
         """Describes this testbed in result documents."""

@@ -8,11 +8,12 @@ initial state, since virtual time stops while irqlab computes. The kinds of tria
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
+from irqlab.config.placement import Placement
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 
@@ -33,6 +34,7 @@ class Conditions:
     cost_model: bool = False
     """Whether hardware costs can be charged."""
     processors: int = 1
+    placement: Placement = field(default_factory=Placement)
     instruction_ns: float | None = None
     """With a memory model: how long an instruction takes that does not stall. None: without one, instructions are the time."""
 
@@ -41,8 +43,8 @@ class Trial(ABC, Generic[R]):
     """A trial with a result of type R: a dataclass with a field `spec`, the trial itself."""
 
     result_type: ClassVar[type]
-    several_processors: ClassVar[bool] = False
-    """Whether its result is right if the DUT has several processors."""
+    several_processors: ClassVar[bool] = True
+    """Whether its result is right if the DUT has several processors at the same virtual time."""
 
     @property
     def cacheable(self) -> bool:

@@ -6,7 +6,7 @@
 //! softirqs' function and its return.
 
 use super::map::{Map, Mark, USER};
-use super::tree::{NodeId, ROOT, Tree};
+use super::tree::{NodeId, Tree};
 use super::{Block, Ending};
 
 /// A deeper stack is discarded: it must be wrong.
@@ -42,15 +42,25 @@ struct Gate {
 /// The functions of the running task that have not returned.
 #[derive(Debug, Default)]
 pub struct Stack {
+    /// What all is below.
+    root: NodeId,
     frames: Vec<Frame>,
     /// How many returns found no address.
     pub lost: u64,
 }
 
 impl Stack {
+    /// An empty stack below this node.
+    pub fn below(root: NodeId) -> Self {
+        Stack {
+            root,
+            ..Stack::default()
+        }
+    }
+
     /// The node of the function on top.
     pub fn top(&self) -> NodeId {
-        self.frames.last().map_or(ROOT, |frame| frame.node)
+        self.frames.last().map_or(self.root, |frame| frame.node)
     }
 
     /// `block` is executed next; the block before it was left as `leaving` says.
@@ -107,7 +117,7 @@ impl Stack {
         // An interrupt has nothing to do with the code that it interrupts; an exception has.
         let parent = match map.mark(block.function) {
             Mark::Exception => self.top(),
-            _ => ROOT,
+            _ => self.root,
         };
         let node = tree.child(parent, block.function, map);
         tree.entered(node);

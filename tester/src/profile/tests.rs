@@ -38,7 +38,7 @@ impl Machine {
             idle: vec![address("idle")],
             switch: vec![address("switch")],
         };
-        let mut profiler = Profiler::new(&addresses, 0).expect("addresses are in order");
+        let mut profiler = Profiler::new(&addresses, 1, 0).expect("addresses are in order");
         profiler.window(true, 0);
         Machine {
             profiler,
@@ -58,7 +58,7 @@ impl Machine {
             first: false,
         };
         block.place(self.profiler.map());
-        self.profiler.enter(&block, self.counter);
+        self.profiler.enter(0, &block, self.counter);
         self.counter += executed;
         self
     }
@@ -399,4 +399,53 @@ fn accesses_to_devices_are_those_of_the_function_and_of_the_window() {
     let counter = machine.counter;
     machine.profiler.window(true, counter);
     assert_eq!(machine.result().io, []);
+}
+
+#[test]
+fn what_several_processors_execute_is_told_apart() -> Result<(), String> {
+    let addresses = Addresses {
+        functions: NAMES.iter().map(|name| address(name)).collect(),
+        vectors: vec![address("stub")],
+        interrupt: vec![address("common")],
+        exception: vec![address("fault")],
+        softirq: vec![address("softirq")],
+        idle: vec![address("idle")],
+        switch: vec![address("switch")],
+    };
+    let mut profiler = Profiler::new(&addresses, 2, 0)?;
+    profiler.window(true, 0);
+    let mut counter = 0;
+    // The second one calls; the first one's block in between does not matter to that, nor that it is cut short there.
+    for (processor, name, ending, executed) in [
+        (0, "poll", Ending::Other, 4),
+        (1, "rx", Ending::Call, 10),
+        (0, "poll", Ending::Other, 6),
+        (1, "tx", Ending::Other, 10),
+    ] {
+        let start = address(name);
+        let mut block = Block {
+            start,
+            after: start + 0x10,
+            instructions: executed,
+            ending,
+            function: 0,
+            first: false,
+        };
+        block.place(profiler.map());
+        profiler.enter(processor, &block, counter);
+        counter += executed;
+    }
+    profiler.window(false, counter);
+    let found = profiler.result();
+    let process = Context::Process;
+    let expected = [
+        Row(-1, 1, process, 0, 0),
+        Row(0, address("poll"), process, 10, 1),
+        Row(-1, 2, process, 0, 0),
+        Row(2, address("rx"), process, 10, 1),
+        Row(3, address("tx"), process, 10, 1),
+    ];
+    assert_eq!(found.nodes, expected);
+    assert_eq!(found.instructions, 30);
+    Ok(())
 }

@@ -37,6 +37,8 @@ impl Context {
 pub type NodeId = usize;
 /// The root.
 pub const ROOT: NodeId = 0;
+/// Numbers of functions from here on are processors: below each, if there are several, is what it executed.
+const PROCESSORS: u32 = u32::MAX - 64;
 
 #[derive(Debug)]
 struct Node {
@@ -57,7 +59,7 @@ pub struct Tree {
 }
 
 /// A node of a result: its parent's place in the list (-1: none), where its function begins, its context, the instructions executed in
-/// it (not in its children), and how often it was entered.
+/// it (not in its children), and how often it was entered. The node of one of several processors has its number, from 1 on, as address.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Row(pub i64, pub u64, pub Context, pub u64, pub u64);
 
@@ -93,10 +95,15 @@ impl Tree {
         if let Some(child) = found {
             return child;
         }
+        let context = self.nodes[parent].context.enter(map.mark(function));
+        self.add(parent, function, context)
+    }
+
+    fn add(&mut self, parent: NodeId, function: u32, context: Context) -> NodeId {
         let child = self.nodes.len();
         self.nodes.push(Node {
             function,
-            context: self.nodes[parent].context.enter(map.mark(function)),
+            context,
             instructions: 0,
             entries: 0,
             accesses: Vec::new(),
@@ -104,6 +111,11 @@ impl Tree {
         });
         self.nodes[parent].children.push(child);
         child
+    }
+
+    /// A new node for one of several processors.
+    pub fn processor(&mut self, number: u32) -> NodeId {
+        self.add(ROOT, PROCESSORS + number, Context::Process)
     }
 
     /// A node's function and context.
@@ -115,6 +127,14 @@ impl Tree {
     pub fn executed(&mut self, node: NodeId, instructions: u64) {
         if self.counting {
             self.nodes[node].instructions += instructions;
+        }
+    }
+
+    /// The last instruction that was counted in a node was not executed after all.
+    pub fn undone(&mut self, node: NodeId) {
+        if self.counting {
+            let instructions = &mut self.nodes[node].instructions;
+            *instructions = instructions.saturating_sub(1);
         }
     }
 
@@ -170,10 +190,10 @@ impl Tree {
             // Instructions before the first function is known are the root's.
             if id != ROOT || node.instructions > 0 || !node.accesses.is_empty() {
                 here = rows.len() as i64;
-                let start = if id == ROOT {
-                    0
-                } else {
-                    map.start(node.function)
+                let start = match node.function {
+                    u32::MAX => 0, // the root
+                    PROCESSORS.. => u64::from(node.function - PROCESSORS) + 1,
+                    function => map.start(function),
                 };
                 rows.push(Row(
                     parent,

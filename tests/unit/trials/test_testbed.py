@@ -82,7 +82,7 @@ class Rpc:
 def bed(tmp_path: Path, cached: bool = True, driver: bytes = b"a", **dut: Any) -> Testbed:
     """A testbed whose DUT was prepared before."""
     config = TestbedConfig("x", cached=cached, dut=DutConfig(**dut))
-    machine = SimpleNamespace(mips=250, memory_bytes=1, key=lambda: "machine")
+    machine = SimpleNamespace(mips=250, memory_bytes=1, quantum_ns=0, key=lambda: "machine")
     nic = SimpleNamespace(model="rtl8139", line_rate_bps=100_000_000, rewinds=True)
     loaded = SimpleNamespace(name="8139cp", sha256=driver.hex(), vermagic="v")
     made = Testbed(config, machine, [loaded], nic)  # type: ignore[arg-type, list-item]
