@@ -32,7 +32,11 @@ impl Backend for QemuBackend {
         clock::instructions().wrapping_sub(caches::charged() as u64)
     }
     fn processors(&self) -> Vec<[u64; 2]> {
-        parallel::spent(clock::now_ns())
+        let mut all = parallel::spent(clock::now_ns());
+        for ([instructions, _], charged) in all.iter_mut().zip(caches::charged_each()) {
+            *instructions = instructions.wrapping_sub(charged as u64);
+        }
+        all
     }
     fn memory(&self) -> Option<Counts> {
         caches::counts()

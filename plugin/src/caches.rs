@@ -18,7 +18,7 @@ use iced_x86::{Mnemonic, Register};
 use super::stall::{Search, StallClock};
 use super::translation::{Kinds, MemoryAccess, Translation};
 use super::{interrupts, lines};
-use irqlab_tester::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
+use irqlab_tester::memory_model::{Counts, DeviceWrites, Geometry, Parameters, Processors};
 use irqlab_tester::x86;
 
 const PS_PER_NS: u64 = 1_000;
@@ -29,7 +29,7 @@ const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const DIRECT_MAP: u64 = 0xffff_8880_0000_0000;
 
 struct Caches {
-    hierarchy: Hierarchy,
+    hierarchy: Processors,
     shift: u32,
     /// How long an instruction takes.
     instruction_ps: u64,
@@ -41,8 +41,8 @@ struct Caches {
     /// Entering an interrupt takes time.
     interrupts: bool,
     phase: Phase,
-    /// Known from the first beginning on.
-    clock: Option<StallClock>,
+    /// Each processor's. Known from the first beginning on.
+    clocks: Vec<StallClock>,
     /// All blocks that were translated. They are small and side by side, since looking at them takes much of the model's time.
     blocks: Vec<Block>,
     /// The addresses of each block's instructions.
@@ -51,11 +51,24 @@ struct Caches {
     numbers: HashMap<(u64, u64, usize), usize>,
     /// Where interrupts are entered. Known from each beginning on, if they take time.
     entries: HashSet<u64>,
-    /// The block that is being executed; NONE: none, or it has ended at an access to a device.
+    /// What each processor executes.
+    executing: Vec<Executing>,
+    kinds: Kinds,
+}
+
+#[derive(Clone, Copy)]
+struct Executing {
+    /// The block; NONE: none, or it has ended at an access to a device.
     current: usize,
     /// Instructions of it that were not charged, since it was expected to end before them.
     uncharged: i64,
-    kinds: Kinds,
+}
+
+impl Executing {
+    const NOTHING: Self = Executing {
+        current: NONE,
+        uncharged: 0,
+    };
 }
 
 /// No block has this number.
@@ -86,8 +99,8 @@ struct Block {
 /// The model, if there is one; it is borrowed while a closure runs.
 struct Model(RefCell<Option<Caches>>);
 
-// SAFETY: only the processor's thread uses it while the processor executes; others do while the processor stands still. There is one
-// virtual processor.
+// SAFETY: only the processors' thread uses it while one executes; others do while all stand still. One thread executes all virtual
+// processors.
 unsafe impl Sync for Model {}
 
 static MODEL: Model = Model(RefCell::new(None));
@@ -101,8 +114,12 @@ impl Model {
 }
 
 /// Has the model run in everything that will be translated.
-pub fn install(parameters: &Parameters, ns_per_instruction: u64) -> Result<(), String> {
-    let caches = Caches::new(parameters, ns_per_instruction)?;
+pub fn install(
+    parameters: &Parameters,
+    processors: u32,
+    ns_per_instruction: u64,
+) -> Result<(), String> {
+    let caches = Caches::new(parameters, processors as usize, ns_per_instruction)?;
     *MODEL.0.borrow_mut() = Some(caches);
     Ok(())
 }
@@ -126,6 +143,12 @@ pub fn rewound() {
 /// How many instructions' time was charged since the beginning; negative if instructions are faster than the clock's.
 pub fn charged() -> i64 {
     MODEL.with(|caches| caches.charged()).unwrap_or(0)
+}
+
+/// The same of each processor; empty without a model.
+pub fn charged_each() -> Vec<i64> {
+    let each = |caches: &mut Caches| caches.clocks.iter().map(StallClock::charged).collect();
+    MODEL.with(each).unwrap_or_default()
 }
 
 /// All counters; None without a model.
@@ -169,11 +192,15 @@ pub fn translated(translation: &Translation) {
 }
 
 impl Caches {
-    fn new(parameters: &Parameters, ns_per_instruction: u64) -> Result<Self, String> {
+    fn new(
+        parameters: &Parameters,
+        processors: usize,
+        ns_per_instruction: u64,
+    ) -> Result<Self, String> {
         let ps_per_instruction = ns_per_instruction * PS_PER_NS;
         let instruction_ps = parameters.instruction_ps.unwrap_or(ps_per_instruction);
         Ok(Caches {
-            hierarchy: Hierarchy::new(parameters)?,
+            hierarchy: Processors::new(parameters, processors)?,
             shift: ns_per_instruction.trailing_zeros(),
             instruction_ps,
             extra_ps: instruction_ps as i64 - ps_per_instruction as i64,
@@ -181,24 +208,22 @@ impl Caches {
             device_writes: parameters.device_writes,
             interrupts: parameters.interrupt_ps != 0,
             phase: Phase::Searching(Search::default()),
-            clock: None,
+            clocks: Vec::new(),
             blocks: Vec::new(),
             instructions: Vec::new(),
             numbers: HashMap::new(),
             entries: HashSet::new(),
-            current: NONE,
-            uncharged: 0,
+            executing: vec![Executing::NOTHING; processors.max(1)],
             kinds: Kinds::default(),
         })
     }
 
     fn begin(&mut self) -> Result<(), String> {
         if let Phase::Searching(search) = &self.phase {
-            self.clock = Some(search.found(self.shift)?);
+            self.clocks =
+                search.found(self.executing.len(), self.hierarchy.running(), self.shift)?;
         }
-        if let Some(clock) = &mut self.clock {
-            clock.reset();
-        }
+        self.clocks.iter_mut().for_each(StallClock::reset);
         if self.interrupts {
             self.entries = interrupts::entries()?;
         }
@@ -208,8 +233,7 @@ impl Caches {
             block.entry = self.entries.contains(start);
         }
         self.extra_charged_ps = 0;
-        self.current = NONE;
-        self.uncharged = 0;
+        self.executing.fill(Executing::NOTHING);
         self.hierarchy.clear();
         self.phase = Phase::Running;
         Ok(())
@@ -221,7 +245,7 @@ impl Caches {
     }
 
     fn charged(&self) -> i64 {
-        self.clock.as_ref().map_or(0, StallClock::charged)
+        self.clocks.iter().map(StallClock::charged).sum()
     }
 
     fn counts(&self) -> Counts {
@@ -282,33 +306,64 @@ impl Caches {
     #[inline]
     fn begin_block(&mut self, number: usize, block: Block) -> i64 {
         // If the last one did not end where it was expected to, but went on, its rest is charged now.
-        let more = self.uncharged;
-        self.uncharged = i64::from(block.count) - i64::from(block.expected);
-        self.current = number;
+        let executing = &mut self.executing[self.hierarchy.running()];
+        let more = executing.uncharged;
+        *executing = Executing {
+            current: number,
+            uncharged: i64::from(block.count) - i64::from(block.expected),
+        };
         self.extra(more + i64::from(block.expected))
     }
 
     /// The instruction at an address has accessed a device: the block ends there. Returns what is to be charged.
     fn left_block(&mut self, address: u64) -> i64 {
-        let Some(addresses) = self.instructions.get(self.current) else {
+        let executing = &mut self.executing[self.hierarchy.running()];
+        let Some(addresses) = self.instructions.get(executing.current) else {
             return 0;
         };
         let Some(index) = addresses.iter().position(|other| *other == address) else {
             return 0;
         };
         let executed = index + 1;
-        let expected = &mut self.blocks[self.current].expected;
+        let expected = &mut self.blocks[executing.current].expected;
         let charged = std::mem::replace(expected, executed as u16);
-        self.current = NONE;
-        self.uncharged = 0;
+        *executing = Executing::NOTHING;
         self.extra(executed as i64 - i64::from(charged))
     }
 
     #[inline]
     fn charge(&mut self, ps: i64) {
-        if let Some(clock) = &mut self.clock {
+        if let Some(clock) = self.clocks.get_mut(self.hierarchy.running()) {
             clock.charge(ps);
         }
+    }
+
+    /// A processor executes.
+    #[inline]
+    fn run(&mut self, processor: c_uint) {
+        if self.hierarchy.running() != processor as usize {
+            self.hierarchy.run(processor as usize);
+        }
+    }
+
+    /// Tells the other processors of an access; returns the stall in ps.
+    #[inline(never)]
+    fn agree(&mut self, address: u64, bytes: u64, writes: bool) -> i64 {
+        let counting = lines::counting();
+        let user = if counting { lines::user().0 } else { 0 };
+        let masked = address & ADDRESS_MASK;
+        let last = masked + (bytes - 1);
+        let shift = self.hierarchy.data_shift();
+        let second = (masked >> shift != last >> shift).then_some(last >> shift << shift);
+        let mut ps = 0;
+        for line in [Some(masked), second].into_iter().flatten() {
+            let (told_ps, lost) = self.hierarchy.agree(line, user, writes, counting);
+            ps += told_ps as i64;
+            if let (true, Some(lost)) = (counting, lost) {
+                lines::bounced(line, lost);
+            }
+        }
+        ps
     }
 
     /// Memory was accessed, or a device.
@@ -318,12 +373,15 @@ impl Caches {
         let masked = address & ADDRESS_MASK;
         let mut device = None;
         let mut ps = 0;
+        if self.hierarchy.several() {
+            ps = self.agree(address, bytes, writes);
+        }
         if !self.hierarchy.access_again(masked, bytes, writes) {
             let in_ram = || {
                 device = MemoryAccess { info, address }.device();
                 device.is_none()
             };
-            ps = self.hierarchy.access_another(masked, bytes, writes, in_ram) as i64;
+            ps += self.hierarchy.access_another(masked, bytes, writes, in_ram) as i64;
         }
         if lines::counting() {
             lines::accessed(address, writes, self.hierarchy.used());
@@ -385,11 +443,12 @@ impl Caches {
     }
 }
 
-unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
+unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
     MODEL.with(|caches| {
+        caches.run(processor);
         if caches.runs() {
             caches.execute(number as usize);
-        } else {
+        } else if processor == 0 {
             caches.look(number as usize);
         }
     });
@@ -402,8 +461,9 @@ fn loads_page_tables(code: &[u8]) -> bool {
 }
 
 /// The page tables are about to be switched.
-unsafe extern "C" fn switched(_processor: c_uint, _: *mut c_void) {
+unsafe extern "C" fn switched(processor: c_uint, _: *mut c_void) {
     MODEL.with(|caches| {
+        caches.run(processor);
         if caches.runs() {
             caches.hierarchy.switch();
         }
@@ -415,7 +475,7 @@ const LOCAL_APIC: std::ops::Range<u64> = 0xfee0_0000..0xfef0_0000;
 
 /// Called after a memory access. Registers of devices are not cached.
 unsafe extern "C" fn accessed(
-    _processor: c_uint,
+    processor: c_uint,
     info: u32,
     address: u64,
     instruction: *mut c_void,
@@ -424,7 +484,8 @@ unsafe extern "C" fn accessed(
         if !caches.runs() {
             return;
         }
-        if !caches.hierarchy.access_simply(address & ADDRESS_MASK) {
+        caches.run(processor);
+        if caches.hierarchy.several() || !caches.hierarchy.access_simply(address & ADDRESS_MASK) {
             caches.accessed(info, address, instruction as u64);
         } else if lines::counting() {
             caches.count(info, address);
@@ -458,14 +519,14 @@ mod tests {
     }
 
     fn caches(extra_ps: i64) -> Caches {
-        Caches::new(&parameters(extra_ps), 1).unwrap_or_else(|why| panic!("{why}"))
+        Caches::new(&parameters(extra_ps), 1, 1).unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// The only test of what QEMU's side has in common.
     #[test]
     fn what_asks_the_model_borrows_it_once() {
         assert_eq!((counts().is_none(), charged(), shape()), (true, 0, None));
-        assert_eq!(install(&parameters(0), 1), Ok(()));
+        assert_eq!(install(&parameters(0), 1, 1), Ok(()));
         let counted = counts().unwrap_or_else(|| panic!("there is a model"));
         assert_eq!((counted.charged_ps, counted.stall_ps), (0, 0));
         assert_eq!(shape(), Some((5, 5, 1)));

@@ -69,7 +69,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         instrument::install(args.processors);
     }
     if let Some(parameters) = &args.memory {
-        caches::install(parameters, args.ns_per_instruction)?;
+        caches::install(parameters, args.processors, args.ns_per_instruction)?;
     }
     let watch = if args.profile {
         block_translated_and_counted

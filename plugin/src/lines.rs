@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::{caches, machine};
-use irqlab_tester::memory_model::Used;
+use irqlab_tester::memory_model::{Used, Write};
 use irqlab_tester::profile::lines::{Lines, Result as Found, User};
 use irqlab_tester::profile::map::Map;
 use irqlab_tester::refusal::Refusal;
@@ -85,22 +85,39 @@ pub fn counting() -> bool {
     COUNTING.load(Ordering::Relaxed)
 }
 
+/// An address with what the model has left out: the sign, extended.
+fn whole(address: u64) -> u64 {
+    ((address << (64 - ADDRESS_BITS)) as i64 >> (64 - ADDRESS_BITS)) as u64
+}
+
 /// Instructions of a line are executed, while lines are [counted](counting).
 pub fn fetched(line: u64, used: Used) {
-    let user = User(USER.load(Ordering::Relaxed));
+    let user = user();
     let interval = INTERVAL.load(Ordering::Relaxed);
     with(|state| {
-        // The sign is extended to what the model has left out.
-        let line = ((line << (64 - ADDRESS_BITS)) as i64 >> (64 - ADDRESS_BITS)) as u64;
-        state.lines.fetched(user, line, used, interval);
+        state.lines.fetched(user, whole(line), used, interval);
     });
 }
 
 /// Bytes at a virtual address were read or written, while lines are [counted](counting).
 pub fn accessed(address: u64, write: bool, used: Used) {
-    let user = User(USER.load(Ordering::Relaxed));
+    let user = user();
     let interval = INTERVAL.load(Ordering::Relaxed);
     with(|state| state.lines.accessed(user, address, write, used, interval));
+}
+
+/// The function that is being executed.
+pub fn user() -> User {
+    User(USER.load(Ordering::Relaxed))
+}
+
+/// A line of the kernel's data was lost to another processor's write, and is used again, while lines are [counted](counting).
+pub fn bounced(address: u64, lost: Write) {
+    let lost = Write {
+        address: whole(lost.address),
+        ..lost
+    };
+    with(|state| state.lines.bounced(user(), whole(address), lost));
 }
 
 /// What was counted; None if it was not asked for.

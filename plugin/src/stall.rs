@@ -7,8 +7,8 @@
 //! a timer is due before the stall is over, is owed, and is subtracted afterwards. A processor whose instructions are faster than the
 //! clock's has some of them added again.
 //!
-//! Where the word lies depends on QEMU's version and build. It is found as the word that falls by each block's instructions, and then
-//! proven: what is subtracted from it must advance the clock by as much.
+//! Where the word lies depends on QEMU's version and build. It is found as the word of the first processor that falls by each block's
+//! instructions, and then proven: what is subtracted from it must advance the clock by as much.
 
 use super::api::api;
 use super::memory::read_bytes;
@@ -83,7 +83,7 @@ impl Search {
     /// A block of so many instructions begins.
     pub fn look(&mut self, instructions: u16) {
         if self.votes.blocks < ENOUGH_BLOCKS {
-            let (object, bytes) = cpu_object();
+            let (object, bytes) = cpu_object(0);
             let found = read_bytes(object, bytes).unwrap_or_default();
             let words = found
                 .chunks_exact(2)
@@ -92,13 +92,20 @@ impl Search {
         }
     }
 
-    /// The clock, once enough blocks were executed. An instruction takes 2 to the power of `shift` ns. Only where the clock is exact: in a
-    /// device's callback.
-    pub fn found(&self, shift: u32) -> Result<StallClock, String> {
+    /// The clock of each of so many processors, once enough blocks were executed. An instruction takes 2 to the power of `shift` ns. Only
+    /// where the clock is exact: in a device's callback, of the processor `running`.
+    pub fn found(
+        &self,
+        processors: usize,
+        running: usize,
+        shift: u32,
+    ) -> Result<Vec<StallClock>, String> {
         let found = self.votes.winner().and_then(|index| {
-            let (object, _) = cpu_object();
-            let clock = StallClock::new((object + 2 * index) as *mut u16, shift);
-            clock.prove().map(|()| clock)
+            let clocks: Vec<StallClock> = (0..processors)
+                .map(|one| StallClock::new((cpu_object(one).0 + 2 * index) as *mut u16, shift))
+                .collect();
+            let proven = clocks.get(running).map_or(Ok(()), StallClock::prove);
+            proven.map(|()| clocks)
         });
         found.map_err(|why| {
             let [major, minor, micro] = release::version(api());
@@ -110,11 +117,11 @@ impl Search {
     }
 }
 
-/// Where QEMU's object of the processor lies, and its size in bytes; no bytes if that is not known.
-fn cpu_object() -> (usize, usize) {
-    // SAFETY: QEMU's object of processor 0, which it has allocated.
+/// Where QEMU's object of a processor lies, and its size in bytes; no bytes if that is not known.
+fn cpu_object(processor: usize) -> (usize, usize) {
+    // SAFETY: QEMU's object of a processor that the machine has, which it has allocated.
     unsafe {
-        let object = (api().qemu_get_cpu)(0);
+        let object = (api().qemu_get_cpu)(processor as i32);
         let bytes = libc::malloc_usable_size(object);
         (
             object as usize,

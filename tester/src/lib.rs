@@ -8,6 +8,7 @@
 
 pub mod backend;
 pub mod control;
+mod fast_hash;
 pub mod faults;
 pub mod host;
 pub mod i82559;

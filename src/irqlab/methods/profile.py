@@ -24,7 +24,7 @@ from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.rows import by_test, kpps_text
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
-from irqlab.profile import devices, diff, flamegraph, line_map, line_tables, lines, tree
+from irqlab.profile import bounces, devices, diff, flamegraph, line_map, line_tables, lines, tree
 from irqlab.profile import tables as printed
 from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
@@ -194,6 +194,23 @@ class LinesOfField:
 
 
 @dataclass(frozen=True)
+class Bounced:
+    """Accesses to a field whose line another processor had written."""
+
+    kind: str
+    object: str
+    line: int
+    """Of the object, counted from 0; -1: not known."""
+    field: str
+    function: str
+    """Who accessed it."""
+    written: str
+    """The field of the last write before that."""
+    writer: str
+    count: Count
+
+
+@dataclass(frozen=True)
 class LinesOfMemory:
     """Lines of memory, and misses of the caches. An interval ends whenever the DUT has sent a frame."""
 
@@ -211,6 +228,8 @@ class LinesOfMemory:
     """Module -> distinct lines of instructions in the whole window."""
     lacking: list[str]
     """What could not be found out."""
+    bounced: list[Bounced] | UnsetType = UNSET
+    """Of several processors, the most frequent first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,6 +361,7 @@ def _tables(row: Row, options: Options) -> Iterable[Table | str]:
     yield printed.summary(row.data)
     if "memory" in row.data["summary"]:
         yield line_tables.caches_table(row.data)
+        yield from filter(None, [bounces.table(row.data, options.top)])
         yield line_tables.functions_table(row.data, options.top)
         yield line_tables.objects_table(row.data)
         yield line_tables.parts_table(row.data, options.top)
@@ -381,6 +401,7 @@ def _group(row: Row, heading: str, number: Numbers) -> Group:
         plots.append(number.plot("Lines of data", line_map.svg(row.data, f"Lines of data, {row.variant.label}"), wide=True))
         shown += [
             line_tables.caches_table(row.data),
+            *filter(None, [bounces.table(row.data, TOP)]),
             line_tables.objects_table(row.data),
             line_tables.parts_table(row.data, TOP, folded=True),
             line_tables.functions_table(row.data, TOP, folded=True),
@@ -414,7 +435,9 @@ def _verdicts(rows: Sequence[Row]) -> list[str]:
             f"{answers.spread(row, drivers, units.percent)}; most: {most(row)}"
         )
 
-    return answers.by_row(rows, said, "Instructions per frame", each, units.whole)
+    told = answers.by_row(rows, said, "Instructions per frame", each, units.whole)
+    found = [bounces.verdict(row.data) for row in rows if "memory" in row.data["summary"]]
+    return [*told, *(f"{one}." for one in found if one)]
 
 
 METHOD = Method(

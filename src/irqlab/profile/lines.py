@@ -18,7 +18,7 @@ from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
-from irqlab.profile import dwarf
+from irqlab.profile import bounces, dwarf
 from irqlab.profile.btf import Btf, end_of_text, section
 from irqlab.profile.guest_memory import GuestMemory
 from irqlab.profile.kallsyms import of_types
@@ -65,7 +65,8 @@ def asked(testbed: Testbed, symbols: Symbols) -> LineProfile:
 
     def done(answer: dict[str, Any], rpc: Rpc) -> dict[str, Any]:
         memory = GuestMemory(lambda ranges: rpc.call("read_memory", ranges=ranges)["memory"])
-        objects = Objects(known, memory, {row[1] for row in answer["data"]})
+        used = {row[1] for row in answer["data"]} | {row[3] for row in answer.get("bounced", ())}
+        objects = Objects(known, memory, used)
         return examine(answer, symbols, objects, levels)
 
     return LineProfile([(VMEMMAP[0], pages * PAGE_DESCRIPTOR)], done, code_fingerprint(__name__))
@@ -98,7 +99,10 @@ def examine(answer: Mapping[str, Any], symbols: Symbols, objects: Objects, level
         sums.addresses.add(address // data_bytes)
         window.setdefault(place.object, set()).add(address // data_bytes)
     empty = [0] * (len(levels) - 1)
+    names = [symbol.name for symbol, _ in users]
+    several = {"bounced": bounces.examine(answer["bounced"], names, objects, data_bytes)} if "bounced" in answer else {}
     return {
+        **several,
         "levels": list(levels),
         "line_bytes": [code_bytes, data_bytes],
         "intervals": answer["intervals"],

@@ -140,16 +140,26 @@ impl Cache {
         self.misses += 1;
     }
 
-    /// The line of an address is no longer in the cache.
-    pub fn remove(&mut self, address: u64) {
+    /// Whether the line of an address is in the cache.
+    #[inline]
+    pub fn has(&self, address: u64) -> bool {
+        let line = address >> self.line_shift;
+        let first = (line & self.set_mask) as usize * self.ways;
+        self.used_last(address) || self.lines[first..first + self.ways].contains(&line)
+    }
+
+    /// The line of an address is no longer in the cache. Returns whether it was.
+    pub fn remove(&mut self, address: u64) -> bool {
         let line = address >> self.line_shift;
         let set = self.set(line);
-        if let Some(way) = set.iter().position(|present| *present == line) {
-            set[way..].rotate_left(1);
-            set[set.len() - 1] = EMPTY;
-            let first = set[0];
-            self.now_recent(line, first);
-        }
+        let Some(way) = set.iter().position(|present| *present == line) else {
+            return false;
+        };
+        set[way..].rotate_left(1);
+        set[set.len() - 1] = EMPTY;
+        let first = set[0];
+        self.now_recent(line, first);
+        true
     }
 
     /// Puts the line of an address into the cache for somebody else than the processor: that is no use of it, and no miss.

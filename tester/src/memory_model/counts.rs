@@ -31,6 +31,19 @@ pub struct Stalls {
     pub interrupt: u64,
 }
 
+impl std::iter::Sum for Stalls {
+    fn sum<I: Iterator<Item = Stalls>>(all: I) -> Stalls {
+        all.fold(Stalls::default(), |sum, one| Stalls {
+            fetch: sum.fetch + one.fetch,
+            load: sum.load + one.load,
+            store: sum.store + one.store,
+            translation: sum.translation + one.translation,
+            register: sum.register + one.register,
+            interrupt: sum.interrupt + one.interrupt,
+        })
+    }
+}
+
 impl Stalls {
     /// What was added since `before`.
     fn since(self, before: Stalls) -> Stalls {

@@ -198,6 +198,51 @@ impl Hierarchy {
         }
     }
 
+    /// Whether the first level has the line of an address, of data.
+    #[inline]
+    pub fn has_data(&self, address: u64) -> bool {
+        self.data.has(address)
+    }
+
+    /// The shared level, which is the last one behind the first, becomes another processor's.
+    pub fn exchange_shared(&mut self, other: &mut Hierarchy) {
+        if let (Some((own, _)), Some((others, _))) =
+            (self.behind.last_mut(), other.behind.last_mut())
+        {
+            std::mem::swap(own, others);
+        }
+        // The other one may take lines in that a device has written.
+        other.device_wrote = NOWHERE;
+    }
+
+    /// Another processor writes a line of data: it is in no cache of this one's own. Returns whether it was.
+    pub fn lose(&mut self, address: u64) -> bool {
+        let own = self.behind.len().saturating_sub(1);
+        let mut had = self.data.remove(address);
+        for (cache, _) in &mut self.behind[..own] {
+            had |= cache.remove(address);
+        }
+        had
+    }
+
+    /// A device writes to memory while another processor executes.
+    pub fn device_took(&mut self, address: u64) {
+        if self.device_writes == DeviceWrites::Unseen {
+            return;
+        }
+        self.instructions.remove(address);
+        self.lose(address);
+        if self.fetched == address >> self.fetch_shift() << self.fetch_shift() {
+            self.fetched = NOWHERE;
+        }
+    }
+
+    /// The processor tells the others that it is about to write a line that it has: the stall, in ps.
+    pub fn claim(&mut self) -> u64 {
+        let shared = self.behind.last().map_or(self.ram, |(_, stall)| *stall);
+        self.wait(shared.data_ps, true)
+    }
+
     /// Some bytes (at least one, at most 16) are read or written, if the simplest that can be holds: they are in one line, which is the one
     /// of its set that was used last, and in the page that was used last, and no store waits. False if not, or if it takes longer to say:
     /// then it is a matter of [`Self::access_again`].
@@ -264,10 +309,17 @@ impl Hierarchy {
     /// The stall for the first or second line of an access, which has hit in the first level, or not.
     #[inline]
     fn wait_for_line(&mut self, hit: bool, address: u64, which: usize, store: bool) -> u64 {
-        let mut ps = 0;
-        if !hit {
-            ps = self.missed(address, which).data_ps;
-        }
+        let ps = if hit {
+            0
+        } else {
+            self.missed(address, which).data_ps
+        };
+        self.wait(ps, store)
+    }
+
+    /// The stall for a line of data that comes after so long.
+    #[inline]
+    fn wait(&mut self, mut ps: u64, store: bool) -> u64 {
         if let (true, Some(buffer)) = (store, &mut self.store_buffer) {
             if ps != 0 || self.stores_until_ps > self.now_ps {
                 ps = buffer.store(self.now_ps, ps);

@@ -6,13 +6,13 @@
 //! add up to the distinct lines of each interval.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::Serialize;
 
 use super::map::Map;
 use super::tree::Context;
-use crate::memory_model::Used;
+use crate::fast_hash::Fast;
+use crate::memory_model::{Used, Write};
 
 /// Caches behind each other, at most.
 const LEVELS: usize = 3;
@@ -128,6 +128,11 @@ impl Side {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Row(pub usize, pub u64, pub u64, pub u64, pub u64, pub Vec<u64>);
 
+/// An access to a line that another processor had written: the user's place in the list, the address, and the same of the last write to
+/// the line; how often.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Bounce(pub usize, pub u64, pub usize, pub u64, pub u64);
+
 /// Where a user's function begins (0: user space), its context, and how many lines of instructions and data it used, summed over the
 /// intervals.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -146,6 +151,9 @@ pub struct Result {
     pub code: Vec<Row>,
     /// Data, by the address at which an access begins (in each line).
     pub data: Vec<Row>,
+    /// Of several processors, the accesses to lines that another one had written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounced: Vec<Bounce>,
 }
 
 /// The counters.
@@ -153,6 +161,8 @@ pub struct Result {
 pub struct Lines {
     code: Side,
     data: Side,
+    /// Who missed what, since somebody else had written.
+    bounced: HashMap<(User, u64, Write), u64, Fast>,
     /// How many caches an access can miss.
     levels: usize,
     counting: bool,
@@ -170,6 +180,7 @@ impl Lines {
         Lines {
             code: side(fetch_shift),
             data: side(data_shift),
+            bounced: HashMap::default(),
             levels: levels.min(LEVELS),
             counting: false,
             opened: 0,
@@ -183,6 +194,7 @@ impl Lines {
         if open {
             self.code.clear();
             self.data.clear();
+            self.bounced.clear();
             self.opened = interval;
         } else {
             self.intervals = interval.wrapping_sub(self.opened).into();
@@ -209,6 +221,13 @@ impl Lines {
         }
     }
 
+    /// Some bytes are read or written that another processor had written.
+    pub fn bounced(&mut self, user: User, address: u64, lost: Write) {
+        if self.counting {
+            *self.bounced.entry((user, address, lost)).or_default() += 1;
+        }
+    }
+
     /// The pages of 4 KiB of the kernel's data that were used, ascending.
     pub fn pages(&self) -> Vec<u64> {
         let pages = self
@@ -224,10 +243,22 @@ impl Lines {
         pages
     }
 
+    fn bounces(&self, users: &[User]) -> Vec<Bounce> {
+        let place = |user| users.binary_search(&user).unwrap_or_default();
+        let row = |((user, address, lost), count): (&(User, u64, Write), &u64)| {
+            let writer = place(User(lost.user));
+            Bounce(place(*user), *address, writer, lost.address, *count)
+        };
+        let mut rows: Vec<Bounce> = self.bounced.iter().map(row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
     /// What was counted in the window.
     pub fn result(&self, map: &Map) -> Result {
         let (code, data) = (self.code.of_users(), self.data.of_users());
         let mut users: Vec<User> = code.keys().chain(data.keys()).copied().collect();
+        users.extend(self.bounced.keys().map(|(_, _, lost)| User(lost.user)));
         users.sort_unstable();
         users.dedup();
         let lines =
@@ -245,31 +276,9 @@ impl Lines {
             line_bytes: [1 << self.code.line_shift, 1 << self.data.line_shift],
             code: self.code.rows(&users, self.levels),
             data: self.data.rows(&users, self.levels),
+            bounced: self.bounces(&users),
             users: users.iter().map(row).collect(),
         }
-    }
-}
-
-/// A hash for addresses: a multiplication, since the standard one takes most of the time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Multiplying(u64);
-
-type Fast = BuildHasherDefault<Multiplying>;
-
-impl Hasher for Multiplying {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64((*byte).into());
-        }
-    }
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
     }
 }
 
@@ -355,6 +364,24 @@ mod tests {
         let result = lines.result(&map());
         assert_eq!(result.code, [Row(0, F, 2, 0, 1, vec![1, 0])]);
         assert!(result.data.is_empty());
+    }
+
+    #[test]
+    fn a_line_that_another_processor_wrote_is_told_with_the_writer() {
+        let ([f, g], mut lines) = (users(), open());
+        let lost = Write {
+            address: DATA + 8,
+            user: g.0,
+        };
+        lines.accessed(f, DATA, false, [Some(1), None], 7);
+        for _ in 0..2 {
+            lines.bounced(f, DATA, lost);
+        }
+        let result = lines.result(&map());
+        assert_eq!(result.users.len(), 2, "the writer, too");
+        assert_eq!(result.bounced, [Bounce(0, DATA, 1, DATA + 8, 2)]);
+        lines.window(true, 8);
+        assert!(lines.result(&map()).bounced.is_empty());
     }
 
     #[test]
