@@ -19,6 +19,7 @@ use super::stall::{Search, StallClock};
 use super::translation::{Kinds, MemoryAccess, Translation};
 use super::{interrupts, lines};
 use irqlab_tester::memory_model::{Counts, DeviceWrites, Geometry, Parameters, Processors};
+use irqlab_tester::profile::lines::User;
 use irqlab_tester::x86;
 
 const PS_PER_NS: u64 = 1_000;
@@ -350,14 +351,18 @@ impl Caches {
     #[inline(never)]
     fn agree(&mut self, address: u64, bytes: u64, writes: bool) -> i64 {
         let counting = lines::counting();
-        let user = if counting { lines::user().0 } else { 0 };
+        let user = if counting {
+            lines::user()
+        } else {
+            User::NOBODY
+        };
         let masked = address & ADDRESS_MASK;
         let last = masked + (bytes - 1);
         let shift = self.hierarchy.data_shift();
         let second = (masked >> shift != last >> shift).then_some(last >> shift << shift);
         let mut ps = 0;
         for line in [Some(masked), second].into_iter().flatten() {
-            let (told_ps, lost) = self.hierarchy.agree(line, user, writes, counting);
+            let (told_ps, lost) = self.hierarchy.agree(line, user.0, writes, counting);
             ps += told_ps as i64;
             if let (true, Some(lost)) = (counting, lost) {
                 lines::bounced(line, lost);

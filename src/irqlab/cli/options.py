@@ -49,7 +49,6 @@ __all__ = [
 REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware: costs, memory (default: none)"
 _LOAD = "What is offered"
-_PROCESSORS = "Several processors"
 _RESULTS = "Results"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
@@ -113,32 +112,26 @@ SHARED: dict[str, Shared] = {
         int,
         "Processors of the DUT, which run at the same virtual time: 1 to 8; with --functional up to 64.",
         _default(TestbedConfig, "cpus"),
-        _PROCESSORS,
+        RARE,
     ),
     "quantum": _option(
         "--quantum",
         float | None,
         "How far the times of several processors are apart at most, in microseconds; default: 1.",
         None,
-        _PROCESSORS,
+        RARE,
     ),
     "affinity": _option(
         "--affinity",
         str | None,
         "Processors of the NICs' interrupts, by interface or queue: eth0=0,eth1=1,eth1-1=2; default: each interface's in turn.",
         None,
-        _PROCESSORS,
+        RARE,
     ),
-    "rps": _option(
-        "--rps", str | None, "Processors that receive queues hand frames to (rps_cpus), as in 0,2-3.", None, _PROCESSORS
-    ),
-    "xps": _option("--xps", str | None, "Processors of each transmit queue (xps_cpus), as in 0-1:2-3.", None, _PROCESSORS),
-    "napi_cpus": _option(
-        "--napi-cpus", str | None, "Processors of NAPI's kernel threads, in turn, as in 0,2-3.", None, _PROCESSORS
-    ),
-    "app_cpu": _option(
-        "--app-cpu", int | None, "The processor of the process in the DUT: the receiver, iperf3.", None, _PROCESSORS
-    ),
+    "rps": _option("--rps", str | None, "Processors that receive queues hand frames to (rps_cpus), as in 0,2-3.", None, RARE),
+    "xps": _option("--xps", str | None, "Processors of each transmit queue (xps_cpus), as in 0-1:2-3.", None, RARE),
+    "napi_cpus": _option("--napi-cpus", str | None, "Processors of NAPI's kernel threads, in turn, as in 0,2-3.", None, RARE),
+    "app_cpu": _option("--app-cpu", int | None, "The processor of the process in the DUT: the receiver, iperf3.", None, RARE),
     "functional": _option(
         "--functional",
         bool,
@@ -384,7 +377,6 @@ class Request:
             sysctls=tuple(_sysctl(text) for text in value["sysctl"] or ()),
             attributes=tuple(_attribute(text) for text in value["attribute"] or ()),
             module_parameters=value["module_parameters"],
-            placement=Placement.of(*(value[name] for name in (*_PLACED, "app_cpu"))),
             may_log=tuple(value["may_log"] or ()),
         )
         testbed = TestbedConfig(
@@ -397,6 +389,7 @@ class Request:
             debug=debug_names(value["debug"] or ""),
             cpus=value["cpus"],
             quantum_ns=None if value["quantum"] is None else _ns(value["quantum"] / 1e6),
+            placement=Placement.of(*(value[name] for name in (*_PLACED, "app_cpu"))),
             functional=value["functional"],
             mips=board.mips,
             lsm=value["lsm"],

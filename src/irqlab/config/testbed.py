@@ -34,8 +34,6 @@ class DutConfig:
     """Interrupt-handling schemes, of drivers built on irqmod."""
     attributes: tuple[tuple[str, str], ...] = ()
     """(file below /sys/class/net/<interface>/, value), set before the links come up."""
-    placement: Placement = field(default_factory=Placement)
-    """What runs on which of several processors."""
     may_log: tuple[str, ...] = ()
     """Regular expressions of kernel messages that are no problems."""
 
@@ -69,6 +67,8 @@ class TestbedConfig:
     """Without the instruction clock, for tests: nothing can be measured."""
     quantum_ns: int | None = None
     """Processors run at the same virtual time, in rounds of so many ns; None: the default if there are several."""
+    placement: Placement = field(default_factory=Placement)
+    """What runs on which of several processors."""
     in_turn: bool = False
     """The processors share the instruction clock, and run one after the other: for race hunts."""
     mips: int = DEFAULT_MIPS

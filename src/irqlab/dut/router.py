@@ -168,7 +168,7 @@ class LabDut(Dut):
         files = self.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
         found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").startswith("ksoftirqd/")]
         if not found:
-            raise DutError("the DUT has no ksoftirqd/0 among its first processes")
+            raise DutError("the DUT has no ksoftirqd among its first processes")
         return found
 
     def watch(self, files: Sequence[str]) -> list[dict[str, int]]:
@@ -211,8 +211,6 @@ class LabDut(Dut):
         for interface in INTERFACES:
             self.run("ip", "link", "set", interface, "up")
         napi.apply(self, config.schemes, INTERFACES, driver)
-        if config.schemes.napi_threads is not None:
-            processors.place_napi(self, config.placement, INTERFACES)
         waited_ns = self.wait_forwarding()
         if waited_ns is None:
             self.kernel_log.check(messages=False)
@@ -222,10 +220,12 @@ class LabDut(Dut):
             raise DutError(f"no frames pass {limit_s} virtual seconds after the links were set up\n{links}\n{log}")
         return waited_ns
 
-    def place(self, placement: Placement, cpus: int) -> dict[str, int]:
-        """Places interrupts, queues and threads on several processors; returns each interrupt's. Raises DutError."""
+    def place(self, placement: Placement, cpus: int, threads: bool) -> dict[str, int]:
+        """Places interrupts, queues and NAPI's `threads` on several processors; returns each interrupt's. Raises DutError."""
         placed = processors.place_interrupts(self, placement, INTERFACES, cpus)
         processors.place_queues(self, placement, INTERFACES)
+        if threads:
+            processors.place_napi(self, placement, INTERFACES)
         # An interrupt moves when it comes the next time.
         if self.wait_forwarding() is None:
             raise DutError("no frames pass after interrupts were moved to other processors")

@@ -22,13 +22,14 @@ def examine(
 ) -> list[dict[str, Any]]:
     """The tester's `bounced` (docs/inside/protocol.md, LINES) by object, line, fields and functions; the most frequent first.
 
-    `functions`: the name of each user.
+    `functions`: the name of each user. A writer's is empty if it wrote before the window.
     """
     sums: Counter[tuple[str, str, int, str, str, str, str]] = Counter()
     for user, address, writer, written, count in bounced:
         place, other = objects.at(address), objects.at(written)
         line = place.offset // line_bytes if place.offset >= 0 else -1
-        sums[place.kind, place.object, line, place.field, functions[user], other.field, functions[writer]] += count
+        by = functions[writer] if writer >= 0 else ""
+        sums[place.kind, place.object, line, place.field, functions[user], other.field, by] += count
     order = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     names = ("kind", "object", "line", "field", "function", "written", "writer")
     return [dict(zip(names, key, strict=True)) | {"count": count} for key, count in order]

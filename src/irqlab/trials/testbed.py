@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from irqlab.config.ensemble import Member
 from irqlab.config.memory import Memory
+from irqlab.config.placement import Placement
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import FrameSize
 from irqlab.dut import costmodel, schemes
@@ -63,7 +64,7 @@ class Testbed:
         """Finds kernel, module, NIC model and QEMU. Raises IrqlabError that says what is wrong and what is allowed."""
         if config.round_ns and config.cost_model:
             raise IrqlabError("--cost, --hardware: costs are charged to one processor: not with --cpus or --quantum")
-        config.dut.placement.check(config.cpus)
+        config.placement.check(config.cpus)
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
         modules.check_parameters(loaded[-1], config.dut.module_parameters)
@@ -163,7 +164,8 @@ class Testbed:
             with start(self.machine, self.booted.state, to_save=True) as booted, dut_in(booted, self.config) as dut:
                 facts["link_wait_ns"] = self._bring_up(dut)
                 if self.config.cpus > 1 and not self.config.functional:
-                    facts["interrupts"] = dut.place(self.config.dut.placement, self.config.cpus)
+                    threads = self.config.dut.schemes.napi_threads not in (None, "off")
+                    facts["interrupts"] = dut.place(self.config.placement, self.config.cpus, threads)
                     dut.kernel_log.check()
                 perturb.prepare(self.config.member, dut)
                 facts |= {"running": dut.describe(self.config.dut), "kernel_log": dut.kernel_log.lines}
@@ -182,6 +184,7 @@ class Testbed:
             "dut": asdict(self.config.dut),
             "line_rate_bps": self.nic.line_rate_bps,
             "code": code_fingerprint(__name__),
+            **({"placement": asdict(self.config.placement)} if self.config.placement != Placement() else {}),
             **({"perturb": found} if (found := self._prepared_with()) else {}),
         }
 
@@ -280,7 +283,7 @@ class Testbed:
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
             processors=self.config.cpus,
-            placement=self.config.dut.placement,
+            placement=self.config.placement,
             instruction_ns=memory.instruction_ns(self.machine.mips) if memory else None,
         )
 
@@ -290,7 +293,7 @@ class Testbed:
             return {}
         interrupts = self.prepared.facts.get("interrupts", {})
         several = {"count": self.config.cpus, "quantum_ns": self.machine.quantum_ns, "interrupts": interrupts}
-        return {"processors": several | self.config.dut.placement.to_json()}
+        return {"processors": several | self.config.placement.to_json()}
 
     def describe(self) -> dict[str, Any]:
         """Describes this testbed in result documents."""

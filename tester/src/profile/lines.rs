@@ -32,6 +32,9 @@ const CONTEXTS: [Context; 4] = [
 ];
 
 impl User {
+    /// Not known.
+    pub const NOBODY: User = User(u32::MAX);
+
     /// The function's number in the [`Map`].
     pub fn new(function: u32, context: Context) -> Self {
         let place = CONTEXTS.iter().position(|other| *other == context);
@@ -129,9 +132,9 @@ impl Side {
 pub struct Row(pub usize, pub u64, pub u64, pub u64, pub u64, pub Vec<u64>);
 
 /// An access to a line that another processor had written: the user's place in the list, the address, and the same of the last write to
-/// the line; how often.
+/// the line (place -1: before the window); how often.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Bounce(pub usize, pub u64, pub usize, pub u64, pub u64);
+pub struct Bounce(pub i64, pub u64, pub i64, pub u64, pub u64);
 
 /// Where a user's function begins (0: user space), its context, and how many lines of instructions and data it used, summed over the
 /// intervals.
@@ -244,7 +247,7 @@ impl Lines {
     }
 
     fn bounces(&self, users: &[User]) -> Vec<Bounce> {
-        let place = |user| users.binary_search(&user).unwrap_or_default();
+        let place = |user| users.binary_search(&user).map_or(-1, |place| place as i64);
         let row = |((user, address, lost), count): (&(User, u64, Write), &u64)| {
             let writer = place(User(lost.user));
             Bounce(place(*user), *address, writer, lost.address, *count)
@@ -258,7 +261,8 @@ impl Lines {
     pub fn result(&self, map: &Map) -> Result {
         let (code, data) = (self.code.of_users(), self.data.of_users());
         let mut users: Vec<User> = code.keys().chain(data.keys()).copied().collect();
-        users.extend(self.bounced.keys().map(|(_, _, lost)| User(lost.user)));
+        let writers = self.bounced.keys().map(|(_, _, lost)| User(lost.user));
+        users.extend(writers.filter(|user| *user != User::NOBODY));
         users.sort_unstable();
         users.dedup();
         let lines =

@@ -306,7 +306,7 @@ ANSWER = Answer.of(
 
 
 def measured(spec: ApplicationTrial, echoed: int = 0) -> application.ApplicationResult:
-    conditions: Any = SimpleNamespace(mips=250, instruction_ns=None)
+    conditions: Any = SimpleNamespace(mips=250, instruction_ns=None, processors=1)
     interfaces = ("eth0", "eth1")[: spec.interfaces]
     return application._result(conditions, spec, interfaces, ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"])
 
