@@ -304,7 +304,7 @@ fn processors(file: &[u8], mut at: usize) -> Result<Vec<Processor>, String> {
         let (number, _version) = (reader.word()?, reader.word()?);
         let (halted, interrupt_request) = (reader.word()?, reader.word()?);
         reader.footer(section)?;
-        reader.expect("a processor's number", all.len() as u32, number)?;
+        reader.expect("cpu_common's number", all.len() as u32, number)?;
         all.push(Processor {
             section: name - 5..reader.at,
             halted,
