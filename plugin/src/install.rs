@@ -62,7 +62,6 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     cmpxchg_flags::install(version[0]);
     if let Some(quantum_ns) = args.quantum_ns {
         parallel::install(args.processors, quantum_ns, args.ns_per_instruction);
-    } else if args.processors > 1 {
         preemption::install(args.ns_per_instruction);
     }
     if args.profile {

@@ -7,7 +7,6 @@
 mod api;
 mod arguments;
 mod backend;
-mod budget;
 mod caches;
 mod clock;
 mod cpu_state;

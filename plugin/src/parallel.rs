@@ -43,6 +43,8 @@ struct Parallel {
     /// The object of the processor that executes, and the instructions that QEMU had counted when its turn began.
     executing: Option<(usize, i64)>,
     turns: u64,
+    /// A processor that is to stop: which, when, and for how long at most, in ns.
+    stop: Option<(usize, i64, u64)>,
 }
 
 type Interrupt = unsafe extern "C" fn(*mut c_void, c_int);
@@ -93,6 +95,7 @@ pub fn begin() -> Result<(), String> {
         ns_per_instruction,
         executing: None,
         turns: 0,
+        stop: None,
     });
     functions.replace([
         handle_deadline as *const () as usize,
@@ -103,11 +106,30 @@ pub fn begin() -> Result<(), String> {
     ])
 }
 
+/// Whether processors run in rounds.
+pub fn runs() -> bool {
+    running().is_some()
+}
+
+/// Has the processor that executes stop at `at_ns`, for so long at most. It is at the beginning of a block of so many instructions, which were
+/// booked as executed and are not: the caller leaves the block, and it begins again.
+pub fn stop(at_ns: u64, for_ns: u64, instructions: i64) {
+    let mut guard = running();
+    let Some(parallel) = guard.as_mut() else {
+        return;
+    };
+    if let Some((object, _)) = parallel.executing {
+        parallel.layout.give_back(object, instructions);
+        parallel.stop = Some((parallel.index(object), at_ns as i64, for_ns));
+    }
+}
+
 /// The machine was put back to where it first ran.
 pub fn reset() {
     if let Some(parallel) = running().as_mut() {
         let now_ns = parallel.now_ns();
         parallel.processors.reset(now_ns as u64);
+        parallel.stop = None;
     }
 }
 
@@ -175,6 +197,11 @@ impl Parallel {
 
 /// Instead of QEMU's `icount_handle_deadline`: at the beginning of each pass over the processors, with the global lock held.
 unsafe extern "C" fn handle_deadline() {
+    // While the machine stands still its clock may be put back.
+    // SAFETY: plain call.
+    if !unsafe { (api().runstate_is_running)() } {
+        return;
+    }
     let mut guard = running();
     if let Some(parallel) = guard.as_mut() {
         let now_ns = parallel.now_ns();
@@ -228,18 +255,15 @@ unsafe extern "C" fn prepare_for_run(processor: *mut c_void) {
     };
     let object = processor as usize;
     let ns = parallel.ns_per_instruction;
-    // So many instructions take at least so long, as in QEMU's `icount_round`.
-    let until_ns = parallel
-        .processors
-        .turn()
-        .map(|turn| (turn.until_ns, turn.from_ns));
-    let budget = match until_ns {
-        Some((Some(until_ns), from_ns)) => {
-            (((until_ns - from_ns) as i64 + ns - 1) / ns).min(MAX_BUDGET)
-        }
-        Some((None, _)) => MAX_BUDGET,
-        None => 0,
-    };
+    let budget = parallel.processors.turn().map_or(0, |turn| {
+        let stops = parallel.stop.filter(|(one, ..)| *one == turn.processor);
+        let stops_ns = stops.map(|(_, at_ns, _)| at_ns as u64);
+        let until_ns = [turn.until_ns, stops_ns].into_iter().flatten().min();
+        // So many instructions take at least so long, as in QEMU's `icount_round`.
+        let instructions =
+            |until_ns: u64| (until_ns.saturating_sub(turn.from_ns) as i64 + ns - 1) / ns;
+        until_ns.map_or(MAX_BUDGET, instructions).min(MAX_BUDGET)
+    });
     parallel.executing = Some((object, parallel.layout.counted()));
     parallel.layout.set_budget(object, budget);
 }
@@ -271,6 +295,11 @@ unsafe extern "C" fn process_data(processor: *mut c_void) {
     parallel.turns += 1;
     let halted = parallel.layout.is_halted(object);
     let clock_ns = parallel.processors.ran(at_ns as u64, halted);
+    let one = parallel.index(object);
+    let due = |(who, when_ns, _): &mut (usize, i64, u64)| *who == one && at_ns >= *when_ns;
+    if let Some((_, _, for_ns)) = parallel.stop.take_if(due) {
+        parallel.processors.stop(one, for_ns);
+    }
     parallel.wake(at_ns as u64);
     parallel.set_clock(clock_ns as i64);
 }

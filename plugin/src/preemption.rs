@@ -1,42 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Chooses which of several virtual processors runs, and for how many instructions.
+//! Stops one of several virtual processors before chosen instructions of the driver, so that another one runs meanwhile.
 //!
-//! With -icount, QEMU runs its processors in turn, in one thread (`rr_cpu_thread_fn` of accel/tcg/tcg-accel-ops-rr.c). One runs until
-//! it halts, pauses (PAUSE, in a spin lock), until the next timer is due, or until it is asked to leave. Up to QEMU 8.0 the first
-//! processor may use all the time up to the next timer, and then again: if it waits for another one without PAUSE, that one never
-//! runs, and the machine hangs. Linux does so when it starts its second processor.
-//!
-//! How many instructions a processor may still execute stands in its object, and QEMU stops it there to the instruction. So a turn is
-//! ended by lowering that number, at the beginning of a block. All that is decided depends on executed instructions only: what the DUT
-//! does is the same in every run.
+//! Processors run at the same virtual time ([`super::parallel`]). One that is stopped goes on when the others have nothing to do, or after
+//! [`STOP_NS`]. All that is decided depends on executed instructions only: what the DUT does is the same in every run.
 
 use std::collections::VecDeque;
 use std::ffi::{c_uint, c_void};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::api::api;
-use super::budget::Budget;
-use super::clock;
 use super::translation::Translation;
+use super::{clock, parallel};
 use irqlab_tester::backend::{Switched, Switches};
 use irqlab_tester::refusal::Refusal;
 
-/// The longest turn, in instructions: longer than what a frame costs, so that a processor that was chosen gets far.
-const TURN: i64 = 50_000;
-/// A bit of the callback's number: the block is code in which switches are wanted, and the rest is its number. Otherwise the rest is how
-/// many instructions it has.
-const IN_RANGE: usize = 1;
+/// The longest that a processor stops, in ns: longer than what a frame costs, so that the others get far.
+const STOP_NS: u64 = 200_000;
 
 /// There are several processors.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
-/// The processor whose turn it is.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static TURNS: Mutex<Turns> = Mutex::new(Turns::new());
 
 struct Turns {
-    /// Instructions that are left of the turn.
-    left: i64,
     switches: Switches,
     /// Blocks in which switches are wanted: their instructions' addresses.
     blocks: Vec<Vec<u64>>,
@@ -56,7 +42,6 @@ struct Turns {
 impl Turns {
     const fn new() -> Self {
         Turns {
-            left: 0,
             switches: Switches::NONE,
             blocks: Vec::new(),
             begin_ns: None,
@@ -160,60 +145,37 @@ pub fn watch(translation: &Translation) {
     let start = translation.start();
     let mut turns = turns();
     let mut ranges = turns.switches.ranges.iter();
-    let number = if ranges.any(|(begin, end)| (*begin..*end).contains(&start)) {
+    if ranges.any(|(begin, end)| (*begin..*end).contains(&start)) {
         let all = 0..translation.instructions();
         let addresses = all.map(|index| translation.at(index, |address, _| address));
         turns.blocks.push(addresses.collect());
-        (turns.blocks.len() - 1) << 1 | IN_RANGE
-    } else {
-        translation.instructions() << 1
-    };
-    translation.on_execution(executed, number);
+        translation.on_execution(executed, turns.blocks.len() - 1);
+    }
 }
 
 unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
-    let number = number as usize;
-    // SAFETY: this is the beginning of a block, in the processor's own thread.
-    let Some(mut budget) = (unsafe { Budget::of(processor) }) else {
+    let mut turns = turns();
+    let block = number as usize;
+    let instructions = turns.blocks.get(block).map_or(0, Vec::len) as u64;
+    if turns.begin_ns.is_none() || !parallel::runs() {
+        return;
+    }
+    let Some(now_ns) = clock::in_block(processor, instructions, turns.ns_per_instruction) else {
         return;
     };
-    let mut turns = turns();
-    let block = (number & IN_RANGE != 0).then_some(number >> 1);
-    let instructions = match block {
-        Some(block) => turns.blocks.get(block).map_or(0, Vec::len) as i64,
-        None => (number >> 1) as i64,
-    };
-    if RUNNING.swap(processor as usize, Ordering::Relaxed) != processor as usize || turns.left <= 0
-    {
-        turns.left = TURN;
-    }
-    if let Some(block) = block.filter(|_| turns.begin_ns.is_some()) {
-        let ns = turns.ns_per_instruction;
-        let now_ns = clock::in_block(processor, instructions as u64, ns);
-        let after = now_ns.and_then(|now_ns| turns.enters(now_ns, instructions as u64));
-        if let (Some(after), Some(leave)) = (after, api().cpu_loop_exit) {
-            turns.left = 0;
-            let switched = Switched {
-                round: turns.round,
-                processor: processor as usize,
-                address: turns.blocks[block][after as usize],
-            };
-            turns.switched.push(switched);
-            drop(turns);
-            // The block has been booked as executed, and is not: it begins again, and ends after so many instructions.
-            // SAFETY: the processor's state is complete at the beginning of a block. QEMU goes on there; no destructor is skipped.
-            unsafe {
-                budget.set(after as i64, instructions);
-                leave((api().qemu_get_cpu)(processor as i32));
-            }
-            return;
-        }
-    }
-    turns.left -= instructions;
-    let left = turns.left.max(0);
-    drop(turns);
-    if budget.left() > left {
-        budget.set(left, 0);
+    let after = turns.enters(now_ns, instructions);
+    if let (Some(after), Some(leave)) = (after, api().cpu_loop_exit) {
+        let switched = Switched {
+            round: turns.round,
+            processor: processor as usize,
+            address: turns.blocks[block][after as usize],
+        };
+        turns.switched.push(switched);
+        let at_ns = now_ns + after * turns.ns_per_instruction;
+        drop(turns);
+        parallel::stop(at_ns, STOP_NS, instructions as i64);
+        // SAFETY: the processor's state is complete at the beginning of a block. QEMU goes on there; no destructor is skipped.
+        unsafe { leave((api().qemu_get_cpu)(processor as i32)) };
     }
 }
 

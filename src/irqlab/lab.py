@@ -26,6 +26,7 @@ from irqlab.compare import loads, verdict
 from irqlab.compare.verdict import Line
 from irqlab.config import hardware as boards
 from irqlab.config.ensemble import Ensemble
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import Schemes, combine
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.workload import Workload
@@ -53,6 +54,8 @@ class Lab:
 
     `may_log`: regular expressions of kernel messages that are no problem. `jobs`: trials that run at the same time.
 
+    `cpus`: processors of the DUT; `quantum_ns` and `placement` (irqlab.config.placement): docs/use/processors.md.
+
     `cached`: reuse cached results of earlier trials (irqlab.trials.cache); False: run every trial.
 
     Keyword arguments of the methods are the fields of `irqlab.config.workload.Workload`: size (bytes, FCS counted, or "imix"),
@@ -77,6 +80,10 @@ class Lab:
         may_log: Sequence[str] = (),
         jobs: int = 1,
         cached: bool = True,
+        qemu: str | None = None,
+        cpus: int = 1,
+        quantum_ns: int | None = None,
+        placement: Placement | None = None,
         **settings: int,
     ) -> None:
         unknown = settings.keys() - Schemes.__dataclass_fields__.keys()
@@ -96,7 +103,10 @@ class Lab:
         )
         board = boards.choose(hardware, None, mips)
         self._costs, self._jobs = board.costs, jobs
-        config = TestbedConfig(fspath(driver), nic, kernel, mips=board.mips, lsm=lsm, dut=dut, cached=cached)
+        config = TestbedConfig(
+            fspath(driver), nic, qemu, kernel, mips=board.mips, lsm=lsm, dut=dut, cached=cached, cpus=cpus, quantum_ns=quantum_ns
+        )
+        config = replace(config, placement=placement or Placement())
         self.testbed = Testbed.resolve(replace(config, cost_model=board.costs is not None, memory=board.memory))
         self._runner = TrialRunner(self.testbed, threading.Semaphore(jobs))
 

@@ -17,9 +17,17 @@ struct Processor {
     halted: bool,
     /// When it was called while it was halted, in ns.
     called_ns: Option<u64>,
+    /// It is stopped until then at the latest, in ns.
+    stopped_ns: Option<u64>,
     /// How long it has executed and was halted, in ns: together as much as `local_ns` has grown.
     busy_ns: u64,
     idle_ns: u64,
+}
+
+impl Processor {
+    fn runs(&self) -> bool {
+        !self.halted && self.stopped_ns.is_none()
+    }
 }
 
 /// A turn of a processor: it executes from its own time on, until then at the latest, in ns. None: no timer is armed.
@@ -31,7 +39,7 @@ pub struct Turn {
     pub until_ns: Option<u64>,
 }
 
-/// How long a processor executed and was halted, in ns.
+/// How long a processor executed, and was halted or stopped, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Spent {
@@ -59,6 +67,7 @@ impl Processors {
             local_ns: now_ns,
             halted: true,
             called_ns: None,
+            stopped_ns: None,
             busy_ns: 0,
             idle_ns: 0,
         };
@@ -112,9 +121,35 @@ impl Processors {
         self.all[processor].called_ns = None;
     }
 
+    /// A processor stops for so long, as if something below the kernel needed it, but at the latest until all others have nothing to do.
+    pub fn stop(&mut self, processor: usize, for_ns: u64) {
+        let one = &mut self.all[processor];
+        if !one.halted {
+            one.stopped_ns = Some(one.local_ns + for_ns);
+            self.turn = None;
+        }
+    }
+
+    /// Those that were stopped long enough go on.
+    fn go_on(&mut self, now_ns: u64) {
+        let others = self.furthest_behind().is_some();
+        for one in &mut self.all {
+            if one
+                .stopped_ns
+                .is_some_and(|until_ns| now_ns >= until_ns || !others)
+            {
+                let from_ns = one.local_ns.max(now_ns);
+                one.idle_ns += from_ns - one.local_ns;
+                one.local_ns = from_ns;
+                one.stopped_ns = None;
+            }
+        }
+    }
+
     /// The clock at which timers are to run now, in ns. `now_ns`: where the clock stands; if all are halted it has its own way. If all
     /// have reached the end of the round, the next one begins.
     pub fn begin(&mut self, now_ns: u64) -> u64 {
+        self.go_on(self.furthest_behind().unwrap_or(now_ns));
         self.now_ns = self.furthest_behind().unwrap_or(now_ns);
         if self.now_ns >= self.round_ns + self.quantum_ns {
             self.round_ns = self.now_ns;
@@ -126,12 +161,13 @@ impl Processors {
     /// `timer_ns`.
     pub fn choose(&mut self, timer_ns: Option<u64>) -> Option<Turn> {
         let round_ns = self.round_ns + self.quantum_ns;
-        let awake = self.all.iter().filter(|one| !one.halted).count();
-        let round_ns = (awake > 1).then_some(round_ns);
-        let until_ns = [round_ns, timer_ns].into_iter().flatten().min();
+        let round_ns = (self.running().count() > 1).then_some(round_ns);
+        let stopped_ns = self.all.iter().filter_map(|one| one.stopped_ns).min();
+        let ends = [round_ns, timer_ns, stopped_ns];
+        let until_ns = ends.into_iter().flatten().min();
         let can = |one: &usize| {
             let one = &self.all[*one];
-            !one.halted && until_ns.is_none_or(|until_ns| one.local_ns < until_ns)
+            one.runs() && until_ns.is_none_or(|until_ns| one.local_ns < until_ns)
         };
         let current = self.turn.map(|turn| turn.processor);
         let mut all = current.into_iter().chain(0..self.all.len());
@@ -167,8 +203,11 @@ impl Processors {
     }
 
     fn furthest_behind(&self) -> Option<u64> {
-        let running = self.all.iter().filter(|one| !one.halted);
-        running.map(|one| one.local_ns).min()
+        self.running().map(|one| one.local_ns).min()
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Processor> {
+        self.all.iter().filter(|one| one.runs())
     }
 
     /// How long each processor executed and was halted until `now_ns`, since they were made.

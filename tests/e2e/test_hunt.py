@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from irqlab.config.schemes import RX_SCHEMES
-from irqlab.methods import hunt
 from irqlab.setup import drivers, kernel, qemu
 from tests.e2e.conftest import Cli
 
@@ -54,12 +53,6 @@ def _without(arguments: tuple[str, ...], *options: str) -> list[str]:
 CARD = ("--nic", "irqlab-82559")
 """A card whose completions take time."""
 LONG = pytest.mark.long
-
-
-def skip_without_turns() -> None:
-    """Processors take turns with one major version of QEMU only."""
-    if qemu.find().version[0] != hunt.QEMU:
-        pytest.skip(f"needs QEMU {hunt.QEMU}")
 
 
 @pytest.mark.parametrize(
@@ -131,8 +124,6 @@ def skip_without_turns() -> None:
 def test_a_planted_fault_is_found_and_replayed(
     cli: Cli, tmp_path: Path, fault: str, options: tuple[str, ...], kind: str, what: str
 ) -> None:
-    if kind == "processors":
-        skip_without_turns()
     ports = () if "--ports" in options else ("--ports", "same")
     asked = ("hunt", "--driver", str(planted(fault, tmp_path)), *options, *ports)
     # With two processors the DUT may hang, which takes up to a minute to recognise, several times.
@@ -227,9 +218,10 @@ def test_nothing_is_found_if_writes_arrive_late(cli: Cli, tmp_path: Path, scheme
 
 
 @pytest.mark.long
-def test_two_processors_take_turns(cli: Cli, tmp_path: Path) -> None:
-    skip_without_turns()
+@pytest.mark.parametrize("release", qemu.RELEASES)
+def test_two_processors_stop_and_go_on_alike(cli: Cli, tmp_path: Path, release: str) -> None:
     asked = ("hunt", "--driver", "irqmod_i8255x", "--rx", "napi", "--tx", "off", "--what", "processors")
+    asked += ("--qemu", release)
     for name in ("one", "again"):
         done = cli(*asked, "--instants", "300", "--json", f"{name}.json", "--no-cache")
         assert done.returncode == 0, done.stderr

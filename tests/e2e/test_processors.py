@@ -6,15 +6,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from irqlab.config.testbed import TestbedConfig
+from irqlab.config.schemes import Schemes
+from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
-from tests.e2e.conftest import Refused
+from tests.e2e.conftest import Cli, Refused
 
 LIGHT = ForwardingTrial(loads=(Load(20_000.0),), bidirectional=True, duration_ns=20_000_000, drain_ns=20_000_000, histogram=True)
 HEAVY = replace(LIGHT, loads=(Load(140_000.0),), histogram=False)
@@ -49,6 +51,18 @@ def test_two_processors_are_exact_and_their_times_add_up() -> None:
         assert busy + one["idle_ratio"] == pytest.approx(1, abs=1e-4)
 
 
+def test_a_machine_that_is_used_again_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    schemes = Schemes(rx="napi", tx="off")
+    bed = Testbed.resolve(TestbedConfig("irqmod_i8255x", cached=False, cpus=2, dut=DutConfig(schemes=schemes)))
+    first = bed.run(LIGHT).to_json()
+    bed.run(HEAVY)
+    again = bed.run(LIGHT).to_json()
+    bed.close()
+    monkeypatch.setenv("IRQLAB_FRESH", "1")
+    fresh = bed.run(LIGHT).to_json()
+    assert json.dumps(again) == json.dumps(first) == json.dumps(fresh)
+
+
 def test_two_processors_forward_twice_as_much_with_any_quantum() -> None:
     one = _measured(HEAVY)["forwarded_pps"]
     two, coarse = (_measured(HEAVY, cpus=2, quantum_ns=quantum_ns)["forwarded_pps"] for quantum_ns in (1_000, 4_000))
@@ -71,12 +85,41 @@ def test_two_busy_loops_take_the_time_of_one() -> None:
     assert spent[1] == pytest.approx(spent[0], rel=0.05)
 
 
+def test_a_line_that_bounces_is_found_with_its_fields_and_its_writer(cli: Cli, tmp_path: Path) -> None:
+    done = cli(
+        "profile", "--driver", "e1000", "--cpus", "2", "--bidirectional", "--rate", "30000", "--memory", "--json", "p.json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "lines per frame bounce between processors; most: " in " ".join(done.stdout.split())
+    (row,) = json.loads((tmp_path / "p.json").read_text())["measured"]["results"]
+    assert row["summary"]["residual"] == 0
+    bounced = row["summary"]["memory"]["bounced"]
+    # Either processor sends on the other one's NIC as well, where that one cleans up.
+    sent = [one for one in bounced if one["object"].startswith("e1000_tx_ring")]
+    writers = {one["writer"] for one in sent}
+    assert {"e1000_xmit_frame", "e1000_clean"} <= writers
+    assert sum(one["count"] for one in sent) > row["summary"]["frames"] / 2
+
+
+def test_what_is_placed_is_where_it_was_placed(cli: Cli, tmp_path: Path) -> None:
+    placed = ("--affinity", "eth0=1,eth1=1", "--rps", "0", "--napi-threads", "on", "--napi-cpus", "0")
+    done = cli("throughput", "--driver", "e1000", "--cpus", "2", *placed, "--json", "t.json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "t.json").read_text())
+    found = document["environment"]["duts"][0]["processors"]
+    assert found == {"count": 2, "quantum_ns": 1_000, "interrupts": {"eth0": 1, "eth1": 1}, "rps": [0], "napi": [0]}
+    trial = document["measured"]["results"][0]["trials"][0]
+    interrupted, polling = trial["processors"][1], trial["processors"][0]
+    assert interrupted["instructions"] < polling["instructions"] / 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (("throughput", "--cpus", "9"), "--cpus 9: with the instruction clock up to 8"),
-        (("throughput", "--cpus", "2", "--hardware", "mpc8250-memory"), "not with --cpus"),
-        (("profile", "--cpus", "2"), "a profile is of one processor"),
+        (("throughput", "--cpus", "2", "--cost", "irq=1500"), "not with --cpus"),
+        (("throughput", "--rps", "1"), "the DUT has 0 and no others: add --cpus"),
+        (("hunt", "--cpus", "2"), "only --what processors is a hunt with several processors"),
         (("check", "--cpus", "2"), "a driver is checked on one processor"),
     ],
 )

@@ -227,6 +227,18 @@ impl Layout {
         set_word(processor + self.budget + 8, budget - low);
     }
 
+    /// Has a processor execute so many instructions more: they were booked and are not executed.
+    pub fn give_back(&self, processor: usize, instructions: i64) {
+        // SAFETY: as above; the processor's own thread.
+        unsafe {
+            let low = (processor + self.low) as *mut u16;
+            let left = i64::from(low.read_volatile()) + instructions;
+            low.write_volatile(left.min(MAX_LOW) as u16);
+            let extra = processor + self.budget + 8;
+            set_word(extra, word(extra) + left - left.min(MAX_LOW));
+        }
+    }
+
     /// Takes back what is left.
     pub fn clear_budget(&self, processor: usize) {
         self.set_budget(processor, 0);

@@ -69,8 +69,6 @@ class TestbedConfig:
     """Processors run at the same virtual time, in rounds of so many ns; None: the default if there are several."""
     placement: Placement = field(default_factory=Placement)
     """What runs on which of several processors."""
-    in_turn: bool = False
-    """The processors share the instruction clock, and run one after the other: for race hunts."""
     mips: int = DEFAULT_MIPS
     lsm: str = ""
     kernel_arguments: str = ""
@@ -90,6 +88,6 @@ class TestbedConfig:
     @property
     def round_ns(self) -> int:
         """The quantum of processors that run at the same virtual time, in ns; 0: there are no rounds."""
-        if self.quantum_ns is None and (self.cpus == 1 or self.functional or self.in_turn):
+        if self.quantum_ns is None and (self.cpus == 1 or self.functional):
             return 0
         return DEFAULT_QUANTUM_NS if self.quantum_ns is None else self.quantum_ns

@@ -36,8 +36,6 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import WARMUP_PAIRS, HuntTrial
 from irqlab.trials.testbed import Testbed
 
-QEMU = 7
-"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/use/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
 POINTS = 300
@@ -117,7 +115,9 @@ class Summary:
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Tries the instants. Raises IrqlabError if frames that come alone are lost."""
     if PROCESSORS in options.kinds:
-        runner = _in_turn(runner, options)
+        runner = _with_two(runner, options)
+    elif runner.bench.config.cpus > 1:
+        raise IrqlabError(f"--cpus: only --what {PROCESSORS} is a hunt with several processors, and it chooses them itself")
     result = runner.result("hunt", workload)
     assert isinstance(workload.size, int)
     one = HuntTrial(
@@ -187,16 +187,14 @@ def _shown(sample: Sample) -> tuple[Finding, ...]:
     return (*sample.findings, *sample.observations)
 
 
-def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
+def _with_two(runner: TrialRunner, options: Options) -> TrialRunner:
     """The same with two processors. Raises IrqlabError."""
     if options.kinds != (PROCESSORS,):
         raise IrqlabError(f"--what {PROCESSORS}: it needs a DUT of its own, so nothing else can be hunted with it")
     config = runner.bench.config
     if config.functional or config.cpus > 1 or config.memory:
         raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
-    if (qemu := runner.bench.lab().machine.qemu).version[0] != QEMU:
-        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {qemu.version_text}")
-    return replace(runner, bench=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
+    return replace(runner, bench=Testbed.resolve(replace(config, cpus=CPUS)))
 
 
 def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:

@@ -103,8 +103,6 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
-    in_turn: bool = False
-    """Several processors on one instruction clock, which run one after the other."""
     quantum_ns: int = 0
     """Processors run at the same virtual time, in rounds of so many ns; 0: there are no rounds."""
     memory_mib: int = 256

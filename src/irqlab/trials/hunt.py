@@ -381,4 +381,3 @@ class HuntResult:
 
 
 HuntTrial.result_type = HuntResult
-HuntTrial.several_processors = False

@@ -73,7 +73,7 @@ class InitialState:
         `pooled`: take the QEMU from the pool, and return it there afterwards. `lines`: it has caches (`caches`).
         """
         config = replace(self.machine, memory=caches(self.config).arguments()) if lines else self.machine
-        pooled = pooled and self.nic.rewinds and not self.config.functional and not self.config.in_turn
+        pooled = pooled and self.nic.rewinds and not self.config.functional
         starting = POOL.machine(self.machine, self.state) if pooled else start(config, self.state, profile)
         with starting as restored, dut_in(restored, self.config) as dut:
             yield dut
@@ -86,8 +86,6 @@ class InitialState:
             raise IrqlabError(
                 "--functional: nothing is measured without an instruction clock (it is for tap, shell, fuzz, cycles)"
             )
-        if self.machine.quantum_ns and not trial.several_processors:
-            raise IrqlabError("--cpus, --quantum: a hunt chooses its own processors (--what processors)")
         with self.open(profile=addresses is not None, pooled=addresses is None, lines=lines is not None) as dut:
             conditions = self.conditions
             if perturb.begins(self.config.member):

@@ -87,7 +87,6 @@ class Testbed:
             mips=config.mips,
             cpus=config.cpus,
             functional=config.functional,
-            in_turn=config.in_turn,
             quantum_ns=config.round_ns,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",

@@ -43,8 +43,6 @@ class Trial(ABC, Generic[R]):
     """A trial with a result of type R: a dataclass with a field `spec`, the trial itself."""
 
     result_type: ClassVar[type]
-    several_processors: ClassVar[bool] = True
-    """Whether its result is right if the DUT has several processors at the same virtual time."""
 
     @property
     def cacheable(self) -> bool:

@@ -113,6 +113,34 @@ fn a_halted_processor_holds_nobody_up_and_its_idle_time_counts() {
 }
 
 #[test]
+fn a_stopped_processor_goes_on_after_its_time_or_when_the_others_halt() {
+    let mut both = awake(2, 0);
+    both.choose(None);
+    both.ran(300, false);
+    both.stop(0, 5_000);
+    assert_eq!(both.begin(0), 0);
+    assert_eq!(
+        both.choose(Some(9_000)),
+        turn(1, 0, 5_300),
+        "alone, until the other one goes on"
+    );
+    both.ran(5_300, false);
+    assert_eq!(both.begin(5_300), 5_300);
+    assert_eq!(both.choose(None), turn(0, 5_300, 6_300));
+    both.stop(0, 5_000);
+    assert_eq!(both.choose(None).map(|turn| turn.processor), Some(1));
+    assert_eq!(both.ran(5_900, true), 5_900);
+    assert_eq!(both.choose(None), None);
+    assert_eq!(both.begin(5_900), 5_900);
+    assert_eq!(both.choose(Some(7_000)), turn(0, 5_900, 7_000));
+    both.ran(6_000, true);
+    both.stop(0, 5_000);
+    let spent = |busy_ns, idle_ns| Spent { busy_ns, idle_ns };
+    assert_eq!(both.begin(6_000), 6_000, "who is halted does not stop");
+    assert_eq!(both.spent(6_000), [spent(400, 5_600), spent(5_900, 100)]);
+}
+
+#[test]
 fn when_all_have_halted_the_clock_is_that_of_the_last_one() {
     let mut both = awake(2, 0);
     both.choose(None);

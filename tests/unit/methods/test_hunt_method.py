@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from irqlab.config.testbed import TestbedConfig
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.hunting.findings import Finding, numbered
 from irqlab.hunting.options import Options
@@ -22,32 +23,29 @@ from tests.unit.fakes import FakeBench, stand_on
 TURNS = Options(what="processors")
 
 
-def runner(version: tuple[int, int] = (7, 2), **changed: Any) -> TrialRunner:
+def runner(**changed: Any) -> TrialRunner:
     testbed: Any = FakeBench(lambda pps: pps)
     testbed.config = replace(TestbedConfig("racy", functional=False, cpus=1), **changed)
-    testbed.machine = SimpleNamespace(qemu=SimpleNamespace(version=version, version_text="QEMU 10.0"))
     return stand_on(testbed)
 
 
-def test_processors_take_turns_in_a_dut_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processors_are_stopped_in_a_dut_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunt.Testbed, "resolve", lambda config: ("resolved", config))
     given = runner()
-    found: Any = hunt._in_turn(given, TURNS)
-    assert found.bench == ("resolved", replace(given.bench.config, cpus=2, in_turn=True))
+    found: Any = hunt._with_two(given, TURNS)
+    assert found.bench == ("resolved", replace(given.bench.config, cpus=2))
     assert (found.slots, found.progress) == (given.slots, given.progress)
 
 
 @pytest.mark.parametrize("changed", [{"functional": True}, {"functional": True, "cpus": 2}, {"cpus": 2}, {"memory": "a board"}])
 def test_processors_are_not_chosen_otherwise(changed: dict[str, Any]) -> None:
     with pytest.raises(IrqlabError, match=r"^--what processors: it chooses the processors itself: not with --functional, --cpus"):
-        hunt._in_turn(runner(**changed), TURNS)
+        hunt._with_two(runner(**changed), TURNS)
 
 
-def test_processors_take_turns_only_with_one_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hunt.Testbed, "resolve", lambda config: config)
-    with pytest.raises(IrqlabError, match=r"^--what processors: only with QEMU 7, and this is QEMU 10\.0$"):
-        hunt._in_turn(runner((10, 7)), TURNS)
-    assert hunt._in_turn(runner((7, 0)), TURNS)
+def test_other_hunts_are_of_one_processor() -> None:
+    with pytest.raises(IrqlabError, match=r"^--cpus: only --what processors is a hunt with several processors"):
+        hunt.run(runner(cpus=2), Workload(), Options(what="arrivals"))
 
 
 def test_coverage_is_of_the_driver_or_said_to_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

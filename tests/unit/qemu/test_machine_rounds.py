@@ -34,7 +34,6 @@ def _config(**more: Any) -> MachineConfig:
         ({"cpus": 2, "quantum_ns": 250}, 250),
         ({"quantum_ns": 250}, 250),
         ({"cpus": 2, "functional": True}, 0),
-        ({"cpus": 2, "in_turn": True}, 0),
     ],
 )
 def test_several_processors_run_in_rounds(config: dict[str, Any], expected: int) -> None:
@@ -56,7 +55,6 @@ def test_qemu_gets_the_processors_and_the_snapshot_is_of_the_quantum() -> None:
         ({"cpus": 9, "quantum_ns": 1_000}, r"^--cpus 9: with the instruction clock up to 8"),
         ({"cpus": 2, "quantum_ns": 10}, r"^--quantum 0.01: allowed are 0.05 to 1000 us"),
         ({"quantum_ns": 1_000, "functional": True}, r"^--quantum: .* not with --functional"),
-        ({"cpus": 2, "quantum_ns": 1_000, "memory": "l1i=1:1:1"}, r"^--hardware: a memory model is of one processor"),
         ({"cpus": 2, "quantum_ns": 1_000, "nic": "lan7800"}, r"^--cpus: lan7800 is a USB NIC"),
     ],
 )

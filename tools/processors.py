@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Measures with several processors, and keeps the figures of docs/use/processors.md.
+
+    python -m tools.processors           # all
+    python -m tools.processors quanta    # a set: --list says which there are
+
+The rows of a set replace those that were kept of it. Trials that are cached are not run again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irqlab import Lab
+from irqlab.config.placement import Placement
+from irqlab.errors import IrqlabError
+from irqlab.methods import waits
+from irqlab.trials.forwarding import ForwardingResult
+from tools.pages import RESULTS, Figures, read_rows, table, write_figures, write_rows
+
+KEPT = RESULTS / "processors.csv"
+COLUMNS = ("set", "what", "options", "qemu", "pps", "instructions", "p50_ns", "p99_ns", "p999_ns", "cpu_left", "interrupts_per_s")
+Kept = dict[str, str]
+DRIVER = "e1000"
+QUANTA_US = (0.25, 1, 4, 16, 64)
+LOAD = 0.8
+"""Latencies are taken at this share of the throughput with a quantum of 1 us."""
+RELEASES = ("7.2", "10.0")
+WAIT_PPS = (10_000.0, 40_000.0)
+
+
+def _row(kind: str, what: str, options: str, lab: Lab, **figures: Any) -> Kept:
+    found = {"set": kind, "what": what, "options": options, "qemu": str(lab.testbed.describe()["qemu"]).split()[3]}
+    for name, value in figures.items():
+        found[name] = "" if value is None else f"{value:.6g}"
+    return {name: found.get(name, "") for name in COLUMNS}
+
+
+def _latency(trial: ForwardingResult) -> dict[str, int | None]:
+    latency = trial.streams[0].latency
+    return {"p50_ns": latency.p50_ns, "p99_ns": latency.p99_ns, "p999_ns": latency.p999_ns} if latency else {}
+
+
+def _throughput(lab: Lab, **workload: Any) -> tuple[float, float]:
+    """Frames/s, all directions together, and instructions per frame there."""
+    found = lab.throughput(**workload)
+    pps = float(found.total_throughput_pps or 0)
+    at = next(trial for trial in found.trials if trial.offered_pps == pps)
+    return pps, at.instructions / max(1, at.forwarded_pps * at.spec.duration_ns / 1e9)
+
+
+def quanta() -> Iterator[Kept]:
+    """Throughput, latencies at the same load, and instructions with each quantum."""
+    rate_pps = 0.0
+    for quantum_us in (1, *(one for one in QUANTA_US if one != 1)):
+        options = f"--driver {DRIVER} --bidirectional --cpus 2 --quantum {quantum_us:g}"
+        with Lab(DRIVER, cpus=2, quantum_ns=round(quantum_us * 1000)) as lab:
+            pps, instructions = _throughput(lab, bidirectional=True)
+            rate_pps = rate_pps or LOAD * pps / 2
+            trial = lab.trial(rate_pps, bidirectional=True, histogram=True)
+            yield _row("quanta", f"{quantum_us:g}", options, lab, pps=pps, instructions=instructions, **_latency(trial))
+
+
+def releases() -> Iterator[Kept]:
+    """One processor and two, with three quanta, on both releases of QEMU."""
+    ours = {"irqmod_i8255x": {"rx": "napi", "tx": "off", "nic": "i82557b"}, DRIVER: {}}
+    for driver, schemes in ours.items():
+        for release in RELEASES:
+            for cpus, quantum_us in ((1, None), (2, 1), (2, 4), (2, 16)):
+                words = " ".join(f"--{name} {value}" for name, value in schemes.items())
+                options = f"--driver {driver} {words} --qemu {release} --cpus {cpus}" + (
+                    f" --quantum {quantum_us}" if quantum_us else ""
+                )
+                quantum_ns = quantum_us * 1000 if quantum_us else None
+                given: dict[str, Any] = schemes
+                with Lab(driver, qemu=release, cpus=cpus, quantum_ns=quantum_ns, **given) as lab:
+                    pps, instructions = _throughput(lab, bidirectional=True)
+                    what = f"{driver}: {cpus}" + (f", {quantum_us} us" if quantum_us else "")
+                    yield _row("releases", what, options, lab, pps=pps, instructions=instructions)
+
+
+def _placed(affinity: str | None = None, rps: str | None = None, napi: str | None = None) -> Placement:
+    return Placement.of(affinity, rps, None, napi, None)
+
+
+FORWARDING: tuple[tuple[str, str, int, Placement, dict[str, Any], bool], ...] = (
+    ("both ways, one processor", "", 1, _placed(), {}, True),
+    ("both interrupts on one of 2", "--cpus 2 --affinity eth0=0,eth1=0", 2, _placed("eth0=0,eth1=0"), {}, True),
+    ("each on its own of 2", "--cpus 2", 2, _placed(), {}, True),
+    ("and RPS to both", "--cpus 2 --rps 0-1", 2, _placed(rps="0-1"), {}, True),
+    ("each on its own of 4, RPS to the others", "--cpus 4 --rps 2-3", 4, _placed(rps="2-3"), {}, True),
+    (
+        "threaded NAPI, threads on the other 2",
+        "--cpus 4 --napi-threads on --napi-cpus 2,3",
+        4,
+        _placed(napi="2,3"),
+        {"napi_threads": "on"},
+        True,
+    ),
+    ("one way, one processor", "", 1, _placed(), {}, False),
+    ("one way, 2", "--cpus 2", 2, _placed(), {}, False),
+    ("one way, RPS to the other", "--cpus 2 --rps 1", 2, _placed(rps="1"), {}, False),
+    (
+        "one way, threads on the others of 4",
+        "--cpus 4 --napi-threads on --napi-cpus 2,3",
+        4,
+        _placed(napi="2,3"),
+        {"napi_threads": "on"},
+        False,
+    ),
+)
+
+
+def forwarding() -> Iterator[Kept]:
+    """Throughput by what is placed where, and latencies at 80 % of it."""
+    for what, words, cpus, placement, schemes, both in FORWARDING:
+        options = f"--driver {DRIVER}{' --bidirectional' if both else ''} {words}".strip()
+        with Lab(DRIVER, cpus=cpus, placement=placement, **schemes) as lab:
+            pps, instructions = _throughput(lab, bidirectional=both)
+            trial = lab.trial(LOAD * pps / (2 if both else 1), bidirectional=both, histogram=True)
+            yield _row("forwarding", what, options, lab, pps=pps, instructions=instructions, **_latency(trial))
+
+
+def waiting() -> Iterator[Kept]:
+    """An application by how it waits, on the interrupt's processor and on the other one."""
+    for wait in waits.WAITS:
+        for where in (0, 1):
+            options = f"--driver {DRIVER} --kernel 7.3 --cpus 2 --app-cpu {where} --wait {wait}"
+            placement = Placement(application=where)
+            with Lab(DRIVER, kernel="7.3", cpus=2, placement=placement) as lab:
+                (found,) = lab.application(wait=wait, rate=",".join(f"{rate:.0f}" for rate in WAIT_PPS))
+                for sample in found.samples:
+                    latency = sample.latency
+                    echoed = {"p50_ns": latency.p50_ns, "p99_ns": latency.p99_ns, "p999_ns": latency.p999_ns} if latency else {}
+                    yield _row(
+                        "waiting",
+                        f"{wait}, {'the other' if where else 'the same'}, {sample.offered_pps / 1e3:.0f}",
+                        options,
+                        lab,
+                        pps=sample.application_pps,
+                        instructions=sample.instructions_per_datagram,
+                        cpu_left=sample.cpu_available,
+                        interrupts_per_s=sample.interrupts_per_s,
+                        **echoed,
+                    )
+
+
+SETS: dict[str, Callable[[], Iterator[Kept]]] = {
+    "quanta": quanta,
+    "releases": releases,
+    "forwarding": forwarding,
+    "waiting": waiting,
+}
+
+
+def keep(name: str, rows: list[Kept]) -> None:
+    """Replaces the rows of a set."""
+    order = list(SETS)
+    found = [row for row in read_rows(KEPT) if row["set"] != name] + rows
+    write_rows(KEPT, COLUMNS, sorted(found, key=lambda row: order.index(row["set"])))
+
+
+def _kpps(row: Kept) -> str:
+    return f"{float(row['pps']) / 1e3:.1f}"
+
+
+def _us(row: Kept, name: str) -> str:
+    return f"{float(row[name]) / 1e3:.1f}" if row[name] else ""
+
+
+def _whole(row: Kept, name: str) -> str:
+    return f"{float(row[name]):,.0f}".replace(",", " ") if row[name] else ""
+
+
+def figures() -> Iterator[Figures]:
+    """A table for each set."""
+    of: dict[str, list[Kept]] = {name: [row for row in read_rows(KEPT) if row["set"] == name] for name in SETS}
+    latencies = ("p50_ns", "p99_ns", "p999_ns")
+
+    def command(name: str) -> str:
+        return f"python -m tools.processors {name}"
+
+    lines = [
+        [row["what"], _kpps(row), *(_us(row, name) for name in latencies), _whole(row, "instructions")] for row in of["quanta"]
+    ]
+    lines.sort(key=lambda line: float(line[0]))
+    columns = ("quantum, us", "kpps", "p50, us", "p99", "p99.9", "instructions/frame")
+    yield Figures("processors quanta", command("quanta"), table(columns, lines, texts=0))
+    by: dict[str, dict[str, Kept]] = {}
+    for row in of["releases"]:
+        by.setdefault(row["what"], {})[".".join(row["qemu"].split(".")[:2])] = row
+    lines = [[what, *(_kpps(found[release]) if release in found else "" for release in RELEASES)] for what, found in by.items()]
+    yield Figures(
+        "processors releases",
+        command("releases"),
+        table(("driver: processors, quantum", *(f"QEMU {r}" for r in RELEASES)), lines),
+    )
+    lines = [
+        [row["what"], f"`{row['options']}`", _kpps(row), _us(row, "p50_ns"), _us(row, "p99_ns"), _whole(row, "instructions")]
+        for row in of["forwarding"]
+    ]
+    columns = ("what", "`irqlab throughput`", "kpps", "p50, us", "p99", "instructions/frame")
+    yield Figures("processors forwarding", command("forwarding"), table(columns, lines, texts=2))
+    yield Figures("processors waiting", command("waiting"), _waiting(of["waiting"]))
+
+
+def _waiting(rows: list[Kept]) -> str:
+    """A line for each way to wait: on the same processor and on the other one, at each load."""
+    found: dict[str, dict[tuple[str, str], Kept]] = {}
+    for row in rows:
+        wait, where, load = row["what"].split(", ")
+        found.setdefault(wait, {})[where, load] = row
+    loads = [f"{rate / 1e3:.0f}" for rate in WAIT_PPS]
+    lines = []
+    for wait, by in found.items():
+        line = [f"`{wait}`"]
+        for where in ("the same", "the other"):
+            cells = [by[where, load] for load in loads]
+            line.append(" / ".join(_kpps(cell) for cell in cells))
+            line.append(" / ".join(_us(cell, "p99_ns") for cell in cells))
+            line.append(" / ".join(f"{float(cell['cpu_left']) * 100:.0f}" for cell in cells))
+        lines.append(line)
+    heads = ("received", "p99, us", "CPU left, %")
+    columns = ("way", *(f"{where}: {head}" for where in ("same", "other") for head in heads))
+    return table(columns, lines)
+
+
+def main(asked: list[str]) -> int:
+    """Returns the exit code."""
+    if asked in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    if asked == ["--list"]:
+        print(*SETS, sep="\n")
+        return 0
+    if unknown := [name for name in asked if name not in SETS]:
+        raise IrqlabError(f"processors: {unknown[0]}: allowed are {', '.join(SETS)}")
+    for name in asked or SETS:
+        rows = []
+        for row in SETS[name]():
+            print(name, row["what"], _kpps(row), flush=True)
+            rows.append(row)
+        keep(name, rows)
+    write_figures(figures())
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except IrqlabError as error:
+        sys.exit(f"processors: {error}")
