@@ -159,7 +159,7 @@ def keep(name: str, rows: list[Kept]) -> None:
     """Replaces the rows of a set."""
     order = list(SETS)
     found = [row for row in read_rows(KEPT) if row["set"] != name] + rows
-    write_rows(KEPT, COLUMNS, sorted(found, key=lambda row: order.index(row["set"])))
+    write_rows(KEPT, COLUMNS, sorted(found, key=lambda row: order.index(str(row["set"]))))
 
 
 def _kpps(row: Kept) -> str:
