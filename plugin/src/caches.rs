@@ -17,7 +17,7 @@ use iced_x86::{Mnemonic, Register};
 
 use super::stall::{Search, StallClock};
 use super::translation::{Kinds, MemoryAccess, Translation};
-use super::{interrupts, lines};
+use super::{interrupts, lines, parallel};
 use irqlab_tester::memory_model::{Counts, DeviceWrites, Geometry, Parameters, Processors};
 use irqlab_tester::profile::lines::User;
 use irqlab_tester::x86;
@@ -450,10 +450,10 @@ impl Caches {
 
 unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
     MODEL.with(|caches| {
-        caches.run(processor);
+        caches.run(parallel::executing(processor));
         if caches.runs() {
             caches.execute(number as usize);
-        } else if processor == 0 {
+        } else if caches.hierarchy.running() == 0 {
             caches.look(number as usize);
         }
     });
@@ -468,7 +468,7 @@ fn loads_page_tables(code: &[u8]) -> bool {
 /// The page tables are about to be switched.
 unsafe extern "C" fn switched(processor: c_uint, _: *mut c_void) {
     MODEL.with(|caches| {
-        caches.run(processor);
+        caches.run(parallel::executing(processor));
         if caches.runs() {
             caches.hierarchy.switch();
         }
@@ -489,7 +489,7 @@ unsafe extern "C" fn accessed(
         if !caches.runs() {
             return;
         }
-        caches.run(processor);
+        caches.run(parallel::executing(processor));
         if caches.hierarchy.several() || !caches.hierarchy.access_simply(address & ADDRESS_MASK) {
             caches.accessed(info, address, instruction as u64);
         } else if lines::counting() {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::Mutex;
 
-use super::lines;
 use super::translation::{MemoryAccess, Translation, counter};
+use super::{lines, parallel};
 use irqlab_tester::profile::access::{Access, Space, port};
 use irqlab_tester::profile::map::Addresses;
 use irqlab_tester::profile::{Block, Profile, Profiler, ending::ending};
@@ -157,7 +157,11 @@ unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
         ..
     }) = guard.as_mut()
     {
-        profiler.enter(processor as usize, &blocks[number as usize], counter());
+        profiler.enter(
+            parallel::executing(processor) as usize,
+            &blocks[number as usize],
+            counter(),
+        );
         lines::enters(profiler.user());
     }
 }

@@ -6,7 +6,8 @@
 //! own do is done here, too. Before a processor's turn the clock is set to that processor's time, by the clock's bias; after the turn it
 //! is set back to the time of the processor that is furthest behind.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::api::api;
@@ -50,6 +51,10 @@ struct Parallel {
 type Interrupt = unsafe extern "C" fn(*mut c_void, c_int);
 
 static WANTED: Mutex<Option<Wanted>> = Mutex::new(None);
+/// No processor has this number.
+const NOT_IN_ROUNDS: u32 = u32::MAX;
+/// The number of the processor that executes.
+static EXECUTING: AtomicU32 = AtomicU32::new(NOT_IN_ROUNDS);
 static RUNNING: Mutex<Option<Parallel>> = Mutex::new(None);
 
 fn running() -> MutexGuard<'static, Option<Parallel>> {
@@ -108,19 +113,31 @@ pub fn begin() -> Result<(), String> {
 
 /// Whether processors run in rounds.
 pub fn runs() -> bool {
-    running().is_some()
+    EXECUTING.load(Ordering::Relaxed) != NOT_IN_ROUNDS
 }
 
-/// Has the processor that executes stop at `at_ns`, for so long at most. It is at the beginning of a block of so many instructions, which were
-/// booked as executed and are not: the caller leaves the block, and it begins again.
-pub fn stop(at_ns: u64, for_ns: u64, instructions: i64) {
+/// The processor that executes. `told`: what a callback was told, which from QEMU 9.1 on may be the one that was executing when the block was
+/// translated: without CF_PARALLEL, `gen_cpu_index` of accel/tcg/plugin-gen.c takes its number for a constant.
+#[inline]
+pub fn executing(told: c_uint) -> c_uint {
+    match EXECUTING.load(Ordering::Relaxed) {
+        NOT_IN_ROUNDS => told,
+        processor => processor,
+    }
+}
+
+/// Has the processor that executes stop after so many instructions, for so long at most. It is at the beginning of a block of `undone`
+/// instructions, which were booked as executed and are not: the caller leaves the block, and it begins again.
+pub fn stop(after: u64, for_ns: u64, undone: u64) {
     let mut guard = running();
     let Some(parallel) = guard.as_mut() else {
         return;
     };
     if let Some((object, _)) = parallel.executing {
-        parallel.layout.give_back(object, instructions);
-        parallel.stop = Some((parallel.index(object), at_ns as i64, for_ns));
+        let unbooked = parallel.layout.unbooked(object) - undone as i64 + after as i64;
+        let at_ns = parallel.now_ns() + unbooked * parallel.ns_per_instruction;
+        parallel.layout.limit(object, after as i64, undone as i64);
+        parallel.stop = Some((parallel.index(object), at_ns, for_ns));
     }
 }
 
@@ -265,6 +282,7 @@ unsafe extern "C" fn prepare_for_run(processor: *mut c_void) {
         until_ns.map_or(MAX_BUDGET, instructions).min(MAX_BUDGET)
     });
     parallel.executing = Some((object, parallel.layout.counted()));
+    EXECUTING.store(parallel.index(object) as u32, Ordering::Relaxed);
     parallel.layout.set_budget(object, budget);
 }
 

@@ -154,6 +154,7 @@ pub fn watch(translation: &Translation) {
 }
 
 unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
+    let processor = parallel::executing(processor);
     let mut turns = turns();
     let block = number as usize;
     let instructions = turns.blocks.get(block).map_or(0, Vec::len) as u64;
@@ -171,9 +172,8 @@ unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
             address: turns.blocks[block][after as usize],
         };
         turns.switched.push(switched);
-        let at_ns = now_ns + after * turns.ns_per_instruction;
         drop(turns);
-        parallel::stop(at_ns, STOP_NS, instructions as i64);
+        parallel::stop(after, STOP_NS, instructions);
         // SAFETY: the processor's state is complete at the beginning of a block. QEMU goes on there; no destructor is skipped.
         unsafe { leave((api().qemu_get_cpu)(processor as i32)) };
     }

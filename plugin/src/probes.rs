@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::api::api;
 use super::translation::Translation;
-use super::{clock, cpu_state, machine};
+use super::{clock, cpu_state, machine, parallel};
 use irqlab_tester::backend::Entry;
 use irqlab_tester::refusal::Refusal;
 
@@ -123,6 +123,7 @@ unsafe extern "C" fn entered(processor: c_uint, number: *mut c_void) {
     if !ACTIVE.load(Ordering::Relaxed) {
         return;
     }
+    let processor = parallel::executing(processor);
     let Some(value) = note(processor, number as usize) else {
         return;
     };

@@ -227,15 +227,17 @@ impl Layout {
         set_word(processor + self.budget + 8, budget - low);
     }
 
-    /// Has a processor execute so many instructions more: they were booked and are not executed.
-    pub fn give_back(&self, processor: usize, instructions: i64) {
+    /// Has a processor, which executes, execute so many instructions after this, and no more. `undone`: so many were booked as executed and
+    /// are not.
+    pub fn limit(&self, processor: usize, left: i64, undone: i64) {
+        let (budget, extra) = (processor + self.budget, processor + self.budget + 8);
         // SAFETY: as above; the processor's own thread.
         unsafe {
             let low = (processor + self.low) as *mut u16;
-            let left = i64::from(low.read_volatile()) + instructions;
+            let before = i64::from(low.read_volatile()) + word(extra);
+            set_word(budget, word(budget) - (before + undone - left));
             low.write_volatile(left.min(MAX_LOW) as u16);
-            let extra = processor + self.budget + 8;
-            set_word(extra, word(extra) + left - left.min(MAX_LOW));
+            set_word(extra, left - left.min(MAX_LOW));
         }
     }
 
