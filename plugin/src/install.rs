@@ -75,7 +75,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     } else {
         block_translated
     };
-    translation::install(id, plugin_api, watch)
+    translation::install(id, plugin_api, args.processors, watch)
 }
 
 /// The version of the plugin API that this plugin claims, set before QEMU reads it.

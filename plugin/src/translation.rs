@@ -25,6 +25,9 @@ enum Inline {
         find: unsafe extern "C" fn(*mut c_void, c_uint) -> *mut c_void,
         counter: PluginCounter,
     },
+    /// The same with several processors: a callback adds. From QEMU 9.1 on, without CF_PARALLEL, `gen_plugin_u64_ptr` of
+    /// accel/tcg/plugin-gen.c multiplies the processor's number in place, although it is a constant of the whole block.
+    Callback,
 }
 
 /// How an instruction's bytes are read, by the API's version.
@@ -43,19 +46,27 @@ struct Instrumentation {
     translated: fn(&Translation),
 }
 
-// SAFETY: the scoreboard is QEMU's, and lives as long as QEMU; there is one virtual processor.
+// SAFETY: the scoreboard is QEMU's, and lives as long as QEMU; one thread executes all virtual processors.
 unsafe impl Send for Instrumentation {}
 // SAFETY: as above.
 unsafe impl Sync for Instrumentation {}
 
 static INSTRUMENTATION: OnceLock<Instrumentation> = OnceLock::new();
-/// The counter, where the API wants it at an address.
+/// The counter, unless it is in a scoreboard.
 static OWN_COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Calls `translated` with every block that will be translated. `id` is the plugin's number, `version` that of QEMU's plugin API.
-pub fn install(id: u64, version: c_int, translated: fn(&Translation)) -> Result<(), String> {
+/// Calls `translated` with every block that will be translated for so many processors. `id` is the plugin's number, `version` that of QEMU's
+/// plugin API.
+pub fn install(
+    id: u64,
+    version: c_int,
+    processors: u32,
+    translated: fn(&Translation),
+) -> Result<(), String> {
     let api = api();
-    let inline = if version >= 2 {
+    let inline = if version >= 2 && processors > 1 {
+        Some(Inline::Callback)
+    } else if version >= 2 {
         scoreboard(api)
     } else {
         api.qemu_plugin_register_vcpu_insn_exec_inline
@@ -179,6 +190,7 @@ impl Translation<'_> {
                     Inline::Scoreboard { add, counter, .. } => {
                         add(instruction, PLUGIN_ADD_U64, counter, 1)
                     }
+                    Inline::Callback => self.before(index, counted, 0),
                 }
             }
         }
@@ -341,6 +353,10 @@ pub fn counter() -> u64 {
         },
         _ => OWN_COUNTER.load(Ordering::Relaxed),
     }
+}
+
+unsafe extern "C" fn counted(_processor: c_uint, _: *mut c_void) {
+    OWN_COUNTER.fetch_add(1, Ordering::Relaxed);
 }
 
 unsafe extern "C" fn block_translated_before_7(_id: u64, block: *mut c_void) {
