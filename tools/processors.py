@@ -15,9 +15,13 @@ from typing import Any
 
 from irqlab import Lab
 from irqlab.config.placement import Placement
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
 from irqlab.methods import waits
+from irqlab.trials.application import ApplicationTrial
 from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.testbed import Testbed
 from tools.pages import RESULTS, Figures, read_rows, table, write_figures, write_rows
 
 KEPT = RESULTS / "processors.csv"
@@ -147,11 +151,27 @@ def waiting() -> Iterator[Kept]:
                     )
 
 
+def preemption() -> Iterator[Kept]:
+    """The round trip of an application on the other processor, by how the kernel preempts."""
+    for preempt in ("lazy", "full"):
+        arguments = f"preempt={preempt}"
+        where = Placement(application=1)
+        bed = Testbed.resolve(TestbedConfig(DRIVER, kernel="7.3", cpus=2, kernel_arguments=arguments, placement=where))
+        found = bed.run(ApplicationTrial(Load(WAIT_PPS[0]), echo=True, histogram=True))
+        bed.close()
+        qemu = str(bed.describe()["qemu"]).split()[3]
+        assert found.latency is not None
+        latency = {"p50_ns": str(found.latency.p50_ns), "p99_ns": str(found.latency.p99_ns)}
+        row = {"set": "preemption", "what": preempt, "options": arguments, "qemu": qemu, "pps": f"{found.returned_pps:.6g}"}
+        yield {name: (row | latency).get(name, "") for name in COLUMNS}
+
+
 SETS: dict[str, Callable[[], Iterator[Kept]]] = {
     "quanta": quanta,
     "releases": releases,
     "forwarding": forwarding,
     "waiting": waiting,
+    "preemption": preemption,
 }
 
 
@@ -203,6 +223,11 @@ def figures() -> Iterator[Figures]:
     ]
     columns = ("what", "`irqlab throughput`", "kpps", "p50, us", "p99", "instructions/frame")
     yield Figures("processors forwarding", command("forwarding"), table(columns, lines, texts=2))
+    by_mode = {row["what"]: row for row in of["preemption"]}
+    text = " and ".join(
+        f"{_us(by_mode[mode], 'p50_ns')} µs with `preempt={mode}`" for mode in ("lazy", "full") if mode in by_mode
+    )
+    yield Figures("processors preemption", command("preemption"), text)
     yield Figures("processors waiting", command("waiting"), _waiting(of["waiting"]))
 
 
