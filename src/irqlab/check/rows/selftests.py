@@ -24,6 +24,8 @@ MEMORY_MIB = 768
 LIMIT_NS = 600_000_000_000
 """For one test program."""
 NAMESPACE = "remote"
+MOST_WORDS = 300
+"""Letters of what a test says before a result."""
 ADDRESSES = {"LOCAL_V4": "192.0.2.1", "REMOTE_V4": "192.0.2.2", "LOCAL_V6": "2001:db8::1", "REMOTE_V6": "2001:db8::2"}
 """As in drivers/net/lib/py/env.py."""
 LINE = re.compile(r"^(not )?ok \d+ (\S+)(?: # (SKIP|XFAIL)(.*))?$", re.MULTILINE)
@@ -56,12 +58,16 @@ def cases(program: str, output: str) -> list[Case]:
     """The cases in the output of a test program (KTAP). `why`: what the test says of it, or the lines before its result."""
     found, before = [], 0
     for line in LINE.finditer(output):
-        said = [text[2:] for text in output[before : line.start()].splitlines() if text.startswith("# ")]
+        said = [
+            text[2:].removeprefix("Exception| ").strip()
+            for text in output[before : line.start()].splitlines()
+            if text[:2] == "# "
+        ]
         before = line.end()
         if line[3]:
             result, why = {"SKIP": "skip", "XFAIL": "xfail"}[line[3]], line[4].strip()
         else:
-            result, why = ("fail", "; ".join(said[-4:])) if line[1] else ("pass", "")
+            result, why = ("fail", "; ".join(text for text in said if text)[-MOST_WORDS:]) if line[1] else ("pass", "")
         found.append(Case(program, line[2].partition(".")[2] or line[2], result, why))
     return found
 
