@@ -9,7 +9,9 @@ import pytest
 
 from irqlab.check import packets, subject, wire
 from irqlab.check.packets import TCP, UDP, Packet
+from irqlab.check.row import failed, passed
 from irqlab.check.rows import calls, receive
+from irqlab.check.rows.deep import stalled_elsewhere
 from irqlab.check.rows.life import leak_kib
 from irqlab.check.rows.numbers import BAD, GOOD, Reading, _wrong
 from irqlab.check.wire import Arrival, Carried, Order
@@ -185,3 +187,14 @@ def test_a_flow_with_a_hole_is_two_runs() -> None:
     found.add(100, gap=50)
     assert [one.sequence for one in found.segments] == [1000, 1150]
     assert receive.merged([found], [up(*found.segments)])[0], "they may not be put together"
+
+
+def test_a_stall_is_the_drivers_if_the_driver_is_in_its_trace() -> None:
+    said = "the DUT's kernel logged a problem: rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"
+    elsewhere = ["CPU: 1 PID: 33 Comm: ktimers/1", " double_rq_lock+0x4f/0x70", " push_rt_task+0x92/0x290"]
+    inside = [*elsewhere, " cp_start_xmit+0x7c/0x440 [8139cp]"]
+    assert stalled_elsewhere(failed(said, elsewhere), "8139cp")
+    assert not stalled_elsewhere(failed(said, inside), "8139cp")
+    assert stalled_elsewhere(failed(said, inside), "e1000")
+    assert not stalled_elsewhere(failed("BUG: sleeping function called", elsewhere), "8139cp")
+    assert not stalled_elsewhere(passed(said), "8139cp")
