@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
-from irqlab.check.wire import Order, carry, connect, filler, frame
+from irqlab.check.wire import LEAST, Order, carry, connect, filler, frame
 from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
 
 GROUP = "Numbers"
 FCS = 4
 SIZES = (64, 65, 67, 128, 255, 512, 777, 1024, 1400, 1517, 1518)
+SHORT = (20, 42, 59)
+"""Bytes of frames without FCS that a card pads. QEMU's models send them as they are."""
 FRAMES = 40
 """Of each size, in each direction."""
 TRIES, STEP_NS = 6, 1_000_000_000
@@ -182,12 +184,13 @@ def _local(place: Workplace) -> Outcome:
             dut.attempt("ip", "link", "set", INTERFACES[0], "allmulticast", "on")
             _settled(dut)
             before = {interface: read(dut, interface) for interface in INTERFACES}
-            sizes = (60, 61, 100, 1000, 1513, 1514)
+            sizes = (*(SHORT if place.subject.has_time else ()), 60, 61, 100, 1000, 1513, 1514)
             orders = [Order(frame(1, filler(size - 14, size), to=group or None)) for size in sizes]
             carried = carry(dut, 1, orders)
             arrived = sum(len(one.got) for one in carried)
             tally.expect(arrived == len(orders), f"{name}: {arrived} of {len(orders)} frames arrived")
-            moved = [Moved(rx_packets=len(sizes), rx_bytes=sum(sizes)), Moved(tx_packets=len(sizes), tx_bytes=sum(sizes))]
+            total = sum(max(size, LEAST) for size in sizes)  # on the wire, short ones are padded
+            moved = [Moved(rx_packets=len(sizes), rx_bytes=total), Moved(tx_packets=len(sizes), tx_bytes=total)]
             _agree(dut, tally, before, moved, f"after {len(sizes)} frames of the DUT itself {name}".rstrip())
             multicast = read(dut, INTERFACES[0]).sysfs["multicast"] - before[INTERFACES[0]].sysfs["multicast"]
             if group.startswith("01") and multicast != len(sizes):
