@@ -24,6 +24,9 @@ pub struct Options {
     /// How long to wait for a frame, in ms
     #[arg(long, default_value_t = 50)]
     wait_ms: u64,
+    /// Frames have the hash that the driver gives them; they must be longer than 511 bytes
+    #[arg(long)]
+    hashes: bool,
 }
 
 /// A line of the input.
@@ -38,6 +41,9 @@ struct Order {
     /// How many frames are expected to arrive.
     #[serde(default = "one")]
     expect: usize,
+    /// Nobody waits for it: what arrives meanwhile is reported with the next order.
+    #[serde(default)]
+    hold: bool,
 }
 
 fn one() -> usize {
@@ -62,6 +68,8 @@ struct Arrival {
     tag: Option<u16>,
     /// To whom it is, as in sll_pkttype: 0 this host, 1 broadcast, 2 multicast, 3 another host.
     to: u8,
+    /// The driver's hash of its flow; 0: none. Null: it was not asked for.
+    hash: Option<u32>,
 }
 
 const HEADER_BYTES: usize = 10;
@@ -69,19 +77,39 @@ const MOST_BYTES: usize = 65_536 + 64;
 const PACKET_AUXDATA: libc::c_int = 8;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const TP_STATUS_CSUM_VALID: u32 = 1 << 7;
+/// Codes of classic BPF (include/uapi/linux/bpf_common.h) and the place of a packet's hash (include/uapi/linux/filter.h).
+const LOAD_WORD: u16 = 0x20;
+const SHIFT_RIGHT: u16 = 0x74;
+const AND: u16 = 0x54;
+const ADD: u16 = 0x04;
+const RETURN: u16 = 0x16;
+const HASH: u32 = -0x1000_i32 as u32 + 32;
+/// Bytes of a frame that are kept if a byte of its hash is 0.
+const LEAST_KEPT: usize = 256;
 
 /// Carries the orders of standard input out, one after the other.
 pub fn run(options: &Options) -> Ending {
     let from = open(&options.from, PACKET_VNET_HDR)?;
-    let to = open(&options.to, PACKET_AUXDATA)?;
+    let to = Receiver {
+        frames: open(&options.to, PACKET_AUXDATA)?,
+        hashes: if options.hashes {
+            hash_sockets(&options.to)?
+        } else {
+            Vec::new()
+        },
+    };
     let wait = Duration::from_millis(options.wait_ms);
     let mut out = io::BufWriter::new(io::stdout().lock());
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| error.to_string())?;
         let order: Order = serde_json::from_str(&line).map_err(|error| error.to_string())?;
         let error = send(&from, &order)?.err().map(|error| error.to_string());
-        let expected = if error.is_some() { 0 } else { order.expect };
-        let got = receive(&to, expected, wait).map_err(|error| error.to_string())?;
+        let got = if order.hold && error.is_none() {
+            Vec::new()
+        } else {
+            let expected = if error.is_some() { 0 } else { order.expect };
+            receive(&to, expected, wait).map_err(|error| error.to_string())?
+        };
         let text = serde_json::to_string(&Report { error, got }).map_err(|e| e.to_string())?;
         writeln!(out, "{text}").map_err(|error| error.to_string())?;
     }
@@ -132,6 +160,76 @@ fn open(interface: &str, option: libc::c_int) -> Result<OwnedFd, String> {
     Ok(socket)
 }
 
+/// Sockets that receive the frames of an interface.
+struct Receiver {
+    frames: OwnedFd,
+    /// One for each byte of a frame's hash, which it says by the length of what it keeps; none: hashes are not asked for.
+    hashes: Vec<OwnedFd>,
+}
+
+/// The sockets of [`Receiver::hashes`]: no other way leads to the hash as the driver gave it, which the kernel may replace later.
+fn hash_sockets(interface: &str) -> Result<Vec<OwnedFd>, String> {
+    (0..4_u32)
+        .map(|byte| {
+            let socket = open(interface, PACKET_AUXDATA)?;
+            let codes = [
+                (LOAD_WORD, HASH),
+                (SHIFT_RIGHT, 8 * byte),
+                (AND, 0xff),
+                (ADD, LEAST_KEPT as u32),
+                (RETURN, 0),
+            ];
+            let mut filter = codes.map(|(code, k)| libc::sock_filter {
+                code,
+                jt: 0,
+                jf: 0,
+                k,
+            });
+            let program = libc::sock_fprog {
+                len: filter.len() as u16,
+                filter: filter.as_mut_ptr(),
+            };
+            // SAFETY: the kernel copies the program, which has this size.
+            let failed = unsafe {
+                libc::setsockopt(
+                    socket.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_ATTACH_FILTER,
+                    from_ref(&program).cast(),
+                    size_of_val(&program) as u32,
+                ) != 0
+            };
+            if failed {
+                return Err(format!("{interface}: {}", io::Error::last_os_error()));
+            }
+            Ok(socket)
+        })
+        .collect()
+}
+
+/// The hash of the oldest frame that waits.
+fn take_hash(sockets: &[OwnedFd]) -> io::Result<Option<u32>> {
+    let mut hash = None;
+    for (number, socket) in sockets.iter().enumerate() {
+        let mut bytes = [0_u8; 2 * LEAST_KEPT];
+        // SAFETY: the buffer is valid for writing.
+        let kept = unsafe {
+            libc::recv(
+                socket.as_raw_fd(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len(),
+                libc::MSG_DONTWAIT,
+            )
+        };
+        if kept < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let byte = (kept as usize).saturating_sub(LEAST_KEPT) as u32;
+        hash = Some(hash.unwrap_or(0) | byte << (8 * number));
+    }
+    Ok(hash)
+}
+
 /// Sends a frame. The outer error is that of the order, the inner one that of the interface.
 fn send(socket: &OwnedFd, order: &Order) -> Result<io::Result<()>, String> {
     let mut bytes = match &order.offload {
@@ -156,11 +254,11 @@ fn send(socket: &OwnedFd, order: &Order) -> Result<io::Result<()>, String> {
 }
 
 /// What arrives until `expected` frames are there and no further one waits, or until the time is over.
-fn receive(socket: &OwnedFd, expected: usize, wait: Duration) -> io::Result<Vec<Arrival>> {
+fn receive(receiver: &Receiver, expected: usize, wait: Duration) -> io::Result<Vec<Arrival>> {
     let end = Instant::now() + wait;
     let mut got = Vec::new();
     loop {
-        while let Some(arrival) = take(socket)? {
+        while let Some(arrival) = take(receiver)? {
             got.extend(arrival);
         }
         let left = end.saturating_duration_since(Instant::now());
@@ -168,7 +266,7 @@ fn receive(socket: &OwnedFd, expected: usize, wait: Duration) -> io::Result<Vec<
             return Ok(got);
         }
         let mut waiting = libc::pollfd {
-            fd: socket.as_raw_fd(),
+            fd: receiver.frames.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
@@ -178,7 +276,8 @@ fn receive(socket: &OwnedFd, expected: usize, wait: Duration) -> io::Result<Vec<
 }
 
 /// A frame that waits in the socket, if there is one; inside, nothing if the interface sent it itself.
-fn take(socket: &OwnedFd) -> io::Result<Option<Option<Arrival>>> {
+fn take(receiver: &Receiver) -> io::Result<Option<Option<Arrival>>> {
+    let socket = &receiver.frames;
     let mut bytes = vec![0_u8; MOST_BYTES];
     let mut control = [0_u64; 16];
     let mut part = libc::iovec {
@@ -203,6 +302,7 @@ fn take(socket: &OwnedFd) -> io::Result<Option<Option<Arrival>>> {
             _ => Err(error),
         };
     }
+    let hash = take_hash(&receiver.hashes)?;
     if address.sll_pkttype == libc::PACKET_OUTGOING {
         return Ok(Some(None));
     }
@@ -228,5 +328,6 @@ fn take(socket: &OwnedFd) -> io::Result<Option<Option<Arrival>>> {
         verified,
         tag,
         to: address.sll_pkttype,
+        hash,
     })))
 }

@@ -51,6 +51,8 @@ enum Role {
     Frames(frames::Options),
     /// Print the settings of an interface's NAPIs as one JSON line, or change them first
     Napi(netdev_genl::Options),
+    /// Print the statistics of an interface's queues as one JSON line
+    Queues(netdev_genl::QueueOptions),
     /// Print the counters of a running `udp-receive`, `screen` or `soak` as one JSON line
     Counters {
         /// The file it keeps them in: /run/udp-receive.PORT, /run/screen, /run/soak
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Role::Soak(options) => soak::run(&options),
         Role::Frames(options) => frames::run(&options),
         Role::Napi(options) => netdev_genl::run(&options),
+        Role::Queues(options) => netdev_genl::run_queues(&options),
         Role::Counters { file, place: true } => counters::print_places(&file),
         Role::Counters { file, place: false } => counters::print(&file),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Settings of single NAPIs: `napi-get` and `napi-set` of the generic netlink family `netdev`
-//! (Documentation/netlink/specs/netdev.yaml).
+//! Settings of single NAPIs, and statistics of queues: `napi-get`, `napi-set` and `qstats-get` of the generic netlink family
+//! `netdev` (Documentation/netlink/specs/netdev.yaml).
 
 use crate::Ending;
 use crate::netlink::{Attributes, Connection, Refusal, Request, number};
@@ -17,9 +17,20 @@ pub struct Options {
     set: Vec<String>,
 }
 
+/// Whose queues are asked about.
+#[derive(clap::Args)]
+pub struct QueueOptions {
+    /// The interface
+    interface: String,
+}
+
 const FAMILY: &str = "netdev";
 const NAPI_GET: u8 = 11;
+const QSTATS_GET: u8 = 12;
 const NAPI_SET: u8 = 14;
+/// `scope` of `qstats-get`, and its value for one entry for each queue.
+const SCOPE: u16 = 4;
+const EACH_QUEUE: u64 = 1;
 const IFINDEX: u16 = 1;
 const ID: u16 = 2;
 
@@ -66,6 +77,15 @@ const ATTRIBUTES: &[Attribute] = &[
     setting(THREADED, 8, &["disabled", "enabled", BUSY_POLL], "6.17"),
 ];
 
+const STATISTICS: &[Attribute] = &[
+    setting("queue-type", 2, &["rx", "tx"], ""),
+    fact("queue-id", 3),
+    fact("rx-packets", 8),
+    fact("rx-bytes", 9),
+    fact("tx-packets", 10),
+    fact("tx-bytes", 11),
+];
+
 /// A setting and its new value.
 struct Change {
     attribute: &'static Attribute,
@@ -80,12 +100,7 @@ pub fn run(options: &Options) -> Ending {
         .iter()
         .map(|text| change(text))
         .collect::<Result<Vec<_>, _>>()?;
-    let path = format!("/sys/class/net/{}/ifindex", options.interface);
-    let index: u32 = std::fs::read_to_string(&path)
-        .map_err(|error| format!("{path}: {error}"))?
-        .trim()
-        .parse()
-        .map_err(|error| format!("{path}: {error}"))?;
+    let index = index_of(&options.interface)?;
 
     let mut connection = Connection::open().map_err(|error| format!("netlink: {error}"))?;
     let family = connection.family(FAMILY).map_err(|why| match why.errno {
@@ -103,9 +118,39 @@ pub fn run(options: &Options) -> Ending {
         }
     }
     let now = list(&mut connection, &get)?;
-    let lines: Vec<Value> = now.iter().map(|napi| shown(napi).into()).collect();
+    let lines: Vec<Value> = (now.iter().map(|napi| shown(napi, ATTRIBUTES).into())).collect();
     println!("{}", Value::from(lines));
     Ok(())
+}
+
+/// Prints the statistics of the interface's queues as one JSON line. What a driver does not count is not there.
+pub fn run_queues(options: &QueueOptions) -> Ending {
+    let index = index_of(&options.interface)?;
+    let mut connection = Connection::open().map_err(|error| format!("netlink: {error}"))?;
+    let lacks = |errno| [libc::ENOENT, libc::EOPNOTSUPP].contains(&errno);
+    let family = connection.family(FAMILY).map_err(|why| match why.errno {
+        errno if lacks(errno) => format!("{}: netlink family {FAMILY} is not supported", kernel()),
+        _ => format!("netlink family {FAMILY}: {why}"),
+    })?;
+    let get = Request::dump(family, QSTATS_GET)
+        .with(IFINDEX, &index.to_ne_bytes())
+        .with_uint(SCOPE, EACH_QUEUE);
+    let found = connection.call(&get).map_err(|why| match why.errno {
+        errno if lacks(errno) => format!("{}: qstats-get is not supported", options.interface),
+        _ => format!("qstats-get: {why}"),
+    })?;
+    let lines: Vec<Value> = (found.iter().map(|one| shown(one, STATISTICS).into())).collect();
+    println!("{}", Value::from(lines));
+    Ok(())
+}
+
+fn index_of(interface: &str) -> Result<u32, String> {
+    let path = format!("/sys/class/net/{interface}/ifindex");
+    std::fs::read_to_string(&path)
+        .map_err(|error| format!("{path}: {error}"))?
+        .trim()
+        .parse()
+        .map_err(|error| format!("{path}: {error}"))
 }
 
 fn list(connection: &mut Connection, get: &Request) -> Result<Vec<Attributes>, String> {
@@ -187,11 +232,11 @@ fn change(text: &str) -> Result<Change, String> {
     })
 }
 
-fn shown(napi: &Attributes) -> Map<String, Value> {
-    ATTRIBUTES
+fn shown(found: &Attributes, attributes: &[Attribute]) -> Map<String, Value> {
+    attributes
         .iter()
         .filter_map(|one| {
-            let value = number(napi.get(&one.kind)?)?;
+            let value = number(found.get(&one.kind)?)?;
             let name = one.values.get(value as usize);
             let shown = name.map_or_else(|| Value::from(value), |name| Value::from(*name));
             Some((one.name.to_owned(), shown))
@@ -240,7 +285,19 @@ mod tests {
         ]);
         let expected =
             serde_json::json!({"id": 66, "gro-flush-timeout": 1u64 << 32, "threaded": "busy-poll"});
-        assert_eq!(Value::from(shown(&napi)), expected);
+        assert_eq!(Value::from(shown(&napi, ATTRIBUTES)), expected);
+    }
+
+    #[test]
+    fn a_queue_is_shown_by_the_names_of_the_specification() {
+        let queue = Attributes::from([
+            (IFINDEX, vec![2, 0, 0, 0]),
+            (2, vec![1, 0, 0, 0]),
+            (3, vec![0, 0, 0, 0]),
+            (10, vec![7, 0, 0, 0, 0, 0, 0, 0]),
+        ]);
+        let expected = serde_json::json!({"queue-type": "tx", "queue-id": 0, "tx-packets": 7});
+        assert_eq!(Value::from(shown(&queue, STATISTICS)), expected);
     }
 
     #[test]

@@ -131,6 +131,7 @@ symbols! {
         qemu_can_send_packet: fn(*mut c_void) -> c_int;
         qemu_send_packet: fn(*mut c_void, *const u8, c_int) -> isize;
         qemu_find_net_clients_except: fn(*const c_char, *mut *mut c_void, c_int, c_int) -> c_int;
+        qmp_set_link: fn(*const c_char, bool, *mut *mut c_void);
         qemu_purge_queued_packets: fn(*mut c_void);
         qemu_flush_queued_packets: fn(*mut c_void);
         // Memory and I/O ports: include/exec/memory.h, include/exec/ioport.h

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester stands on inside QEMU.
 
-use super::net::NetClient;
+use super::net::{self, NetClient};
 use super::pci::{cards, socket};
 use super::usb::nic;
 use super::{caches, clock, cues, halts, instrument, lines, machine, parallel, preemption, probes};
@@ -56,6 +56,16 @@ impl Backend for QemuBackend {
             Outcome::Refused
         }
     }
+    fn send_damaged(&mut self, port: usize, frame: &[u8]) {
+        if self.cards {
+            cards::receive_damaged(port, frame);
+        } else {
+            nic::receive_damaged(port, frame);
+        }
+    }
+    fn can_damage(&self) -> bool {
+        self.clients.is_empty()
+    }
     fn profile(&mut self, addresses: &Addresses) -> Result<(), Refusal> {
         instrument::arm(addresses)
     }
@@ -73,6 +83,15 @@ impl Backend for QemuBackend {
             cards::plug(port, plugged)
         } else {
             nic::plug(port, plugged)
+        }
+    }
+    fn plug_cable(&mut self, port: usize, plugged: bool) -> Result<(), Refusal> {
+        if !self.clients.is_empty() {
+            net::plug_cable(port, plugged)
+        } else if self.cards {
+            cards::plug_cable(port, plugged)
+        } else {
+            nic::plug_cable(port, plugged)
         }
     }
     fn set_partner(&mut self, port: usize, pauses: bool) -> Result<(), Refusal> {

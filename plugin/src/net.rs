@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock};
 
 use super::api::api;
 use super::layout::{NET_CLIENT_DRIVER_USER, NetClientInfo};
+use irqlab_tester::refusal::Refusal;
 
 /// Larger than any release's `NetClientState`, in bytes.
 const CLIENT_BYTES: usize = 65_536;
@@ -88,6 +89,20 @@ impl NetClient {
         }
         true
     }
+}
+
+/// Pulls the cable out of QEMU's NIC at `port`, or puts it in: the client of its hub's port, which the lab calls n0, n1, ...
+pub fn plug_cable(port: usize, plugged: bool) -> Result<(), Refusal> {
+    let name = CString::new(format!("n{port}")).unwrap_or_default();
+    let mut error = std::ptr::null_mut();
+    // SAFETY: the global lock is held; QEMU copies what it needs of the string.
+    unsafe { (api().qmp_set_link)(name.as_ptr(), plugged, &raw mut error) };
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: QEMU's error, which has a text.
+    let text = unsafe { CStr::from_ptr((api().error_get_pretty)(error)) };
+    Err(text.to_string_lossy().into_owned().into())
 }
 
 unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: usize) -> isize {

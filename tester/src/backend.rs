@@ -171,6 +171,12 @@ pub trait Backend {
     fn departed(&mut self, _planned_ns: u64, _now_ns: u64) {}
     /// Delivers a frame (without FCS) to the NIC behind `port`, now.
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
+    /// Delivers a frame with a wrong FCS (which `frame` is without) to the NIC behind `port`, now.
+    fn send_damaged(&mut self, _port: usize, _frame: &[u8]) {}
+    /// Whether [`Backend::send_damaged`] works.
+    fn can_damage(&self) -> bool {
+        false
+    }
     /// Profiles every measured window from now on.
     fn profile(&mut self, _addresses: &Addresses) -> Result<(), Refusal> {
         Err(Refusal::unsupported("there is no profiler here"))
@@ -190,6 +196,10 @@ pub trait Backend {
     /// Unplugs the NIC behind `port`, or plugs it in.
     fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), Refusal> {
         Err(Refusal::unsupported("these NICs cannot be unplugged"))
+    }
+    /// Pulls the cable out of the NIC behind `port`, or puts it in.
+    fn plug_cable(&mut self, _port: usize, _plugged: bool) -> Result<(), Refusal> {
+        Err(Refusal::unsupported("the cable of these NICs stays"))
     }
     /// Sets whether the link partner of the NIC behind `port` offers pause frames, when they negotiate next.
     fn set_partner(&mut self, _port: usize, _pauses: bool) -> Result<(), Refusal> {

@@ -41,6 +41,13 @@ pub enum Command {
     },
     /// Removes all wires.
     Unwire {},
+    /// Pulls a NIC's cable, or puts it in.
+    Cable {
+        /// The port.
+        port: usize,
+        /// In, or out.
+        plugged: bool,
+    },
     /// What a NIC's link partner offers when they negotiate next.
     Partner {
         /// The port.

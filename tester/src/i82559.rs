@@ -447,7 +447,7 @@ impl Chip {
         }
         while let Some(place) = self.looped.iter().position(|(end_ns, _)| *end_ns <= at_ns) {
             let (_, frame) = self.looped.remove(place);
-            self.arrive(at_ns, &frame, self.byte_ns(), host);
+            self.arrive(at_ns, &frame, true, self.byte_ns(), host);
         }
     }
 }
@@ -488,9 +488,20 @@ impl Card for Chip {
         if self.mdi.link_bps().is_none() || self.loops() {
             return false;
         }
-        let taken = self.arrive(now_ns, frame, self.byte_ns(), host);
+        let taken = self.arrive(now_ns, frame, true, self.byte_ns(), host);
         self.update_interrupt(host);
         taken
+    }
+
+    fn receive_damaged(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) {
+        if self.mdi.link_bps().is_some() && !self.loops() {
+            self.arrive(now_ns, frame, false, self.byte_ns(), host);
+            self.update_interrupt(host);
+        }
+    }
+
+    fn plug_cable(&mut self, now_ns: u64, plugged: bool, _host: &mut dyn Host) {
+        self.mdi.plug_cable(now_ns, plugged);
     }
 
     fn deadline_ns(&self) -> Option<u64> {
@@ -511,7 +522,7 @@ impl Card for Chip {
 
     fn reset(&mut self, now_ns: u64) {
         self.software_reset();
-        self.mdi = Mdi::new(now_ns);
+        self.mdi = self.mdi.again(now_ns);
         self.phy_off = false;
         self.asserted = false;
     }
@@ -521,7 +532,7 @@ impl Card for Chip {
         self.software_reset();
         self.asserted = false;
         if power == Power::On && self.phy_off {
-            self.mdi = Mdi::new(now_ns);
+            self.mdi = self.mdi.again(now_ns);
         }
         self.phy_off =
             power == Power::Off && matches!(self.revision, Revision::I82559 | Revision::I82551);

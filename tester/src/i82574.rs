@@ -362,6 +362,19 @@ impl Card for Chip {
         taken
     }
 
+    /// What RCTL.SBP would do is not modelled: a bad frame counts, and is gone.
+    fn receive_damaged(&mut self, _now_ns: u64, frame: &[u8], _host: &mut dyn Host) {
+        if self.link && !self.loops() {
+            self.count_damaged(frame);
+        }
+    }
+
+    fn plug_cable(&mut self, now_ns: u64, plugged: bool, host: &mut dyn Host) {
+        self.phy.plug_cable(now_ns, plugged);
+        self.update_link();
+        self.update_interrupts(now_ns, host);
+    }
+
     fn deadline_ns(&self) -> Option<u64> {
         self.next_ns()
     }
@@ -399,7 +412,7 @@ impl Card for Chip {
     }
 
     fn reset(&mut self, now_ns: u64) {
-        self.phy = Phy::new(now_ns);
+        self.phy = self.phy.again(now_ns);
         self.software_reset();
         self.interrupts.release();
     }

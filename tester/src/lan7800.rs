@@ -125,7 +125,7 @@ impl Lan7800 {
     pub fn successor(&mut self, now_ns: u64, mac: [u8; 6]) -> Self {
         let mut new = Lan7800::new(now_ns, self.speed(), mac);
         new.faults = self.faults.take();
-        new.phy.set_partner(self.phy.partner_pauses());
+        new.phy = self.phy.again(now_ns);
         new
     }
 
@@ -138,6 +138,23 @@ impl Lan7800 {
     /// Whether the link partner advertises pause frames, when it negotiates next.
     pub fn set_partner(&mut self, pauses: bool) {
         self.phy.set_partner(pauses);
+    }
+
+    /// The cable is pulled or put in.
+    pub fn plug_cable(&mut self, now_ns: u64, plugged: bool) {
+        self.phy.plug_cable(now_ns, plugged);
+    }
+
+    /// The last bit of a frame with a wrong FCS (which `frame` is without) arrives. What would store it is not modelled.
+    pub fn receive_damaged(&mut self, _now_ns: u64, frame: &[u8]) {
+        let listens = self.registers.has(MAC_RX, MAC_RX_RXEN) && self.phy.link_bps().is_some();
+        if listens {
+            self.statistics.count(if frame.len() < transmit::MIN_BYTES {
+                Counter::RxFragments
+            } else {
+                Counter::RxFcsErrors
+            });
+        }
     }
 
     /// Its USB speed.
@@ -260,14 +277,10 @@ impl Lan7800 {
         if !listens {
             return false;
         }
-        let mut padded;
-        let frame = if frame.len() < transmit::MIN_BYTES {
-            padded = frame.to_vec();
-            padded.resize(transmit::MIN_BYTES, 0);
-            &padded
-        } else {
-            frame
-        };
+        if frame.len() < transmit::MIN_BYTES {
+            self.statistics.count(Counter::RxUndersize);
+            return true;
+        }
         let longest = ((self.registers.get(MAC_RX) >> MAC_RX_MAX_SIZE_SHIFT) & 0x3fff) as usize;
         let tag = usize::from(self.registers.has(MAC_RX, MAC_RX_VLAN_FSE)) * 4;
         if frame.len() + 4 > longest + tag {

@@ -185,6 +185,10 @@ pub trait Card: Send {
     );
     /// The last bit of a frame (without FCS) arrives from the line. False: it is lost, since the card has no room or does not listen.
     fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool;
+    /// The last bit of a frame with a wrong FCS (which `frame` is without) arrives.
+    fn receive_damaged(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host);
+    /// The cable is pulled or put in.
+    fn plug_cable(&mut self, now_ns: u64, plugged: bool, host: &mut dyn Host);
     /// When [`Card::advance`] must be called, in ns; it may have passed already.
     fn deadline_ns(&self) -> Option<u64>;
     /// Does everything that is due.

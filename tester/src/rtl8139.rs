@@ -491,7 +491,7 @@ impl Chip {
                 break;
             }
             let (_, frame) = self.looped.remove(0);
-            self.arrive(at_ns, &frame, host);
+            self.arrive(at_ns, &frame, true, host);
         }
     }
 }
@@ -533,9 +533,25 @@ impl Card for Chip {
         if self.phy.link_bps().is_none() || self.loops() {
             return false;
         }
-        let taken = self.arrive(now_ns, frame, host);
+        let taken = self.arrive(now_ns, frame, true, host);
         self.update_interrupt(host);
         taken
+    }
+
+    fn receive_damaged(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) {
+        if self.phy.link_bps().is_some() && !self.loops() {
+            self.arrive(now_ns, frame, false, host);
+            self.update_interrupt(host);
+        }
+    }
+
+    fn plug_cable(&mut self, now_ns: u64, plugged: bool, host: &mut dyn Host) {
+        let had_link = self.phy.link_bps().is_some();
+        self.phy.plug_cable(now_ns, plugged);
+        if had_link && self.phy.link_bps().is_none() {
+            self.causes |= cause::LINK_CHANGE;
+        }
+        self.update_interrupt(host);
     }
 
     fn deadline_ns(&self) -> Option<u64> {
@@ -559,7 +575,7 @@ impl Card for Chip {
         self.load_eeprom();
         self.mode = 0;
         self.registers = vec![0; reg::BYTES];
-        self.phy = Phy::new(now_ns, PHY_ID);
+        self.phy = self.phy.again(now_ns);
         self.phy_off = false;
         self.asserted = false;
     }
@@ -570,7 +586,7 @@ impl Card for Chip {
         self.registers = vec![0; reg::BYTES];
         self.asserted = false;
         if power == Power::On && self.phy_off {
-            self.phy = Phy::new(now_ns, PHY_ID);
+            self.phy = self.phy.again(now_ns);
         }
         self.phy_off = power == Power::Off && self.errata.phy_off;
     }

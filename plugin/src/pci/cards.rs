@@ -80,6 +80,21 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
     with(port, |card, host| card.receive(now_ns(), frame, host)).unwrap_or(false)
 }
 
+/// The same with a wrong FCS.
+pub fn receive_damaged(port: usize, frame: &[u8]) {
+    with(port, |card, host| {
+        card.receive_damaged(now_ns(), frame, host);
+    });
+}
+
+/// Pulls the cable out of the card at `port`, or puts it in.
+pub fn plug_cable(port: usize, plugged: bool) -> Result<(), Refusal> {
+    with(port, |card, host| {
+        card.plug_cable(now_ns(), plugged, host);
+    })
+    .ok_or_else(|| no_card(port))
+}
+
 /// Takes the card at `port` out without a word to the machine, or puts a new one in its place.
 pub fn plug(port: usize, present: bool) -> Result<(), Refusal> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());

@@ -83,6 +83,20 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
     with_port(port, |nic| nic.plugged && nic.chip.receive(now_ns(), frame)).unwrap_or(false)
 }
 
+/// The same with a wrong FCS.
+pub fn receive_damaged(port: usize, frame: &[u8]) {
+    with_port(port, |nic| {
+        if nic.plugged {
+            nic.chip.receive_damaged(now_ns(), frame);
+        }
+    });
+}
+
+/// Pulls the cable out of the NIC at `port`, or puts it in.
+pub fn plug_cable(port: usize, plugged: bool) -> Result<(), Refusal> {
+    with_port(port, |nic| nic.chip.plug_cable(now_ns(), plugged)).ok_or_else(|| no_nic(port))
+}
+
 /// Unplugs the NIC at `port`, or plugs in a new one with the same fault injection. Not to be called from one of the device's callbacks.
 pub fn plug(port: usize, plugged: bool) -> Result<(), Refusal> {
     let changes = with_port(port, |nic| {

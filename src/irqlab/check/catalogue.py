@@ -23,6 +23,7 @@ GROUPS = (
     "Overload",
     "Polling by others",
     "Power",
+    "The kernel's selftests",
     "Deep",
 )
 """In the order of the checklist."""

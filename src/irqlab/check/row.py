@@ -45,6 +45,8 @@ class Outcome:
     evidence: tuple[str, ...] = ()
     replay: str = ""
     """A command that shows it again; empty: that of the row."""
+    results: tuple[dict[str, str], ...] = ()
+    """Single test cases, in the form in which NIPA, netdev's CI, keeps them: test, group, result."""
 
 
 def passed(said: str, evidence: Sequence[str] = ()) -> Outcome:
@@ -195,4 +197,10 @@ def options_of(config: TestbedConfig) -> list[str]:
 
 def words(outcome: Outcome) -> dict[str, Any]:
     """An outcome as JSON data."""
-    return {"status": outcome.status, "said": outcome.said, "evidence": list(outcome.evidence), "replay": outcome.replay}
+    return {
+        "status": outcome.status,
+        "said": outcome.said,
+        "evidence": list(outcome.evidence),
+        "replay": outcome.replay,
+        "results": list(outcome.results),
+    }

@@ -146,7 +146,8 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
             return Done(row, refusal)
         key = _key(subject.testbed, row, budget.seconds) if subject.testbed.config.cached else None
         if key and (kept := cache.get(key)) is not None:
-            outcome = Outcome(**{**kept["outcome"], "evidence": tuple(kept["outcome"]["evidence"])})
+            lists = {name: tuple(value) for name, value in kept["outcome"].items() if isinstance(value, list)}
+            outcome = Outcome(**{**kept["outcome"], **lists})
             return Done(row, outcome, kept["seconds"])
         if budget.left_s <= 0:
             return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
@@ -178,7 +179,9 @@ def attempt(run: Callable[[], Outcome]) -> Outcome:
             current().check()
         return outcome
     except CancelledError:
-        raise
+        if current().cancelled:
+            raise
+        return not_covered("no time was left for it")
     except BROKEN as error:
         return _problem(error)
     except IrqlabError as error:

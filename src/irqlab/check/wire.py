@@ -36,6 +36,8 @@ class Order:
     """A virtio_net_hdr: what is left to the interface."""
     expect: int = 1
     """How many frames should arrive."""
+    hold: bool = False
+    """The next one follows at once; what arrives is reported with the last of them."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Arrival:
     tag: int | None
     to: int
     """0: this host, 1: all, 2: a group, 3: another host."""
+    hash: int | None = None
+    """The driver's hash of its flow; 0: none. None: it was not asked for."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +101,16 @@ def filler(length: int, seed: int) -> bytes:
     return Random(seed).randbytes(length)
 
 
-def carry(dut: Dut, source: int, orders: Sequence[Order], sender: str = "", wait_ms: int = WAIT_MS) -> list[Carried]:
-    """Sends frames from port `source` to the other one. `sender`: another interface on top of it. Raises DutError."""
+def carry(
+    dut: Dut, source: int, orders: Sequence[Order], sender: str = "", wait_ms: int = WAIT_MS, hashes: bool = False
+) -> list[Carried]:
+    """Sends frames from port `source` to the other one. Raises DutError.
+
+    `sender`: another interface on top of it. `hashes`: those of flows are told, of frames above 511 bytes.
+    """
     found: list[Carried] = []
     argv = ["irqlab-guest", "frames", "--from", sender or INTERFACES[source], "--to", INTERFACES[1 - source]]
+    argv += ["--hashes"] if hashes else []
     for first in range(0, len(orders), MANY):
         lines = [json.dumps(_line(order)) for order in orders[first : first + MANY]]
         done = dut.rpc.guest("exec", argv=[*argv, "--wait-ms", str(wait_ms)], stdin="\n".join(lines) + "\n")
@@ -112,13 +122,13 @@ def carry(dut: Dut, source: int, orders: Sequence[Order], sender: str = "", wait
 
 def _line(order: Order) -> dict[str, object]:
     offload = b64encode(order.offload).decode() if order.offload else None
-    return {"data": b64encode(order.data).decode(), "offload": offload, "expect": order.expect}
+    return {"data": b64encode(order.data).decode(), "offload": offload, "expect": order.expect, "hold": order.hold}
 
 
 def _carried(report: dict[str, object]) -> Carried:
     got = report["got"]
     assert isinstance(got, list)
-    arrivals = (Arrival(b64decode(one["data"]), one["verified"], one["tag"], one["to"]) for one in got)
+    arrivals = (Arrival(b64decode(one["data"]), one["verified"], one["tag"], one["to"], one["hash"]) for one in got)
     return Carried(tuple(arrivals), str(report["error"] or ""))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from irqlab.trials.hunt import CHECK_EVERY_NS, CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult, Received
+from irqlab.trials.hunt import CHECK_EVERY_NS, CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult, Received, Transmitted
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ def pairs_of(found: HuntResult, limits: Limits) -> Iterator[Pair]:
             if happened and not pair.what:
                 pair = replace(pair, what=what)
         if found.spec.transmits:
-            times = freed[number]
-            known = [one for one in times if one is not None]
-            kept = len(known) < len(times) or (
-                limits.freed_bound_ns is not None and max(known, default=0) > limits.freed_bound_ns
+            sent, bound_ns = freed[number], limits.freed_bound_ns
+            known = [one.freed_ns for one in sent if one.freed_ns is not None]
+            kept = len(known) < len(sent) or (
+                bound_ns is not None and any(_waited_ns(one, sent, bound_ns) > bound_ns for one in sent)
             )
-            longest = max(known, default=0) if len(known) == len(times) else None
+            longest = max(known, default=0) if len(known) == len(sent) else None
             pair = replace(pair, freed_ns=longest, what=pair.what or ("kept" if kept else ""))
         yield pair
 
@@ -183,12 +183,28 @@ def _reordered(found: HuntResult) -> set[int]:
     return pairs
 
 
-def _freed(found: HuntResult) -> Sequence[list[int | None]]:
-    """The times until packets were freed, by the pair in which they were given to a driver."""
-    by_pair: list[list[int | None]] = [[] for _ in range(found.spec.pairs)]
+def _freed(found: HuntResult) -> Sequence[list[Transmitted]]:
+    """The packets of each pair, by when they were given to a driver."""
+    by_pair: list[list[Transmitted]] = [[] for _ in range(found.spec.pairs)]
     period_ns = found.spec.period_ns
     for one in found.transmitted:
         number = (one.at_ns - SETTLE_NS) // period_ns
         if 0 <= number < len(by_pair):
-            by_pair[number].append(one.freed_ns)
+            by_pair[number].append(one)
     return by_pair
+
+
+def _waited_ns(packet: Transmitted, sent: Sequence[Transmitted], bound_ns: int) -> int:
+    """How long a freed packet was kept since it, or the last one after it that may have put it off, was given to a driver.
+
+    A NIC may count the delay of its interrupt from the last packet: each that comes within the bound begins it anew, unless it
+    was freed before.
+    """
+    if packet.freed_ns is None:
+        return 0
+    last_ns, freed_at_ns = packet.at_ns, packet.at_ns + packet.freed_ns
+    for other in sorted(sent, key=lambda one: one.at_ns):
+        held = other.freed_ns is None or other.at_ns + other.freed_ns >= freed_at_ns
+        if held and last_ns < other.at_ns <= min(last_ns + bound_ns, freed_at_ns):
+            last_ns = other.at_ns
+    return freed_at_ns - last_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Finds out why a frame was late: it was left until the next event, or the processor worked on something else until then.
+"""Finds out why a frame was late, or a packet kept: until the next event, or while the processor worked on something else.
 
 The pair is tried again, and no further frame comes. A frame that does not come out by itself was left: a wake-up was lost. If it
 comes out, and the processor did not idle meanwhile, it waited behind work that ends by itself. That is no finding.
@@ -27,6 +27,9 @@ def weighed(runner: TrialRunner, finding: Finding, again: HuntTrial, limits: Lim
     if finding.what in ("late", "lost", "old"):
         with suppress(CancelledError):
             return _tried_again(runner, finding, again, limits)
+    if finding.what == "kept":
+        with suppress(CancelledError):
+            return _kept_again(runner, finding, again, limits)
     return finding
 
 
@@ -55,6 +58,28 @@ def _tried_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits
     return finding
 
 
+def _kept_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits: Limits) -> Finding:
+    """A packet that was kept just as long, and was freed by itself, without the processor having idled, waited behind work."""
+    found = runner.attempt(replace(again, last_alone=True))
+    if isinstance(found, IrqlabError) or finding.worst_ns is None:
+        return finding
+    origin_ns = SETTLE_NS + (found.spec.pairs - 1) * found.spec.period_ns
+    sent = [one for one in found.transmitted if one.at_ns >= origin_ns]
+    if not sent or any(one.freed_ns is None for one in sent):
+        return finding
+    worst = max(sent, key=lambda one: one.freed_ns or 0)
+    kept_ns = worst.freed_ns or 0
+    idle_ns = _idle_ns(found.halts, worst.at_ns, worst.at_ns + kept_ns)
+    late = kept_ns > (limits.freed_bound_ns or limits.bound_ns) and finding.worst_ns <= kept_ns + limits.bound_ns
+    if late and idle_ns <= (limits.freed_alone_ns or 0):
+        return replace(finding, what=HELD, by_itself_ns=kept_ns)
+    return finding
+
+
+def _idle_ns(halts: Sequence[tuple[int, int]], begin_ns: int, end_ns: int) -> int:
+    return sum(max(min(end, end_ns) - max(begin, begin_ns), 0) for begin, end in halts)
+
+
 def _after_all(found: HuntResult, frames: Sequence[Frame], what: str, limits: Limits) -> str:
     """What to say of a pair whose frames came out by themselves."""
     worst = max(frames, key=lambda frame: frame.badness)
@@ -62,8 +87,7 @@ def _after_all(found: HuntResult, frames: Sequence[Frame], what: str, limits: Li
     if end_ns - begin_ns <= limits.bound_ns:
         return what
     origin_ns = SETTLE_NS + (found.spec.pairs - 1) * found.spec.period_ns
-    halts = [(begin - origin_ns, end - origin_ns) for begin, end in found.halts]
-    idle_ns = sum(max(min(end, end_ns) - max(begin, begin_ns), 0) for begin, end in halts)
+    idle_ns = _idle_ns(found.halts, origin_ns + begin_ns, origin_ns + end_ns)
     if idle_ns <= limits.alone_ns:
         return HELD
     woken = any(begin_ns < frame.arrival_ns <= end_ns <= frame.arrival_ns + limits.bound_ns for frame in frames)

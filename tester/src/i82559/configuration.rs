@@ -85,6 +85,11 @@ impl Configuration {
         revision != Revision::I82557 && !self.has(6, 0x10)
     }
 
+    /// Frames with errors go to memory, too.
+    pub fn saves_bad_frames(&self) -> bool {
+        self.has(6, 0x80)
+    }
+
     /// Frames below 64 bytes are dropped.
     pub fn drops_short_frames(&self) -> bool {
         self.has(7, 0x01)

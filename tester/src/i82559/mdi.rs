@@ -44,6 +44,19 @@ impl Mdi {
         }
     }
 
+    /// As a new one, at the same cable.
+    pub fn again(&self, now_ns: u64) -> Self {
+        Mdi {
+            phy: self.phy.again(now_ns),
+            ..Mdi::new(now_ns)
+        }
+    }
+
+    /// The cable is pulled or put in.
+    pub fn plug_cable(&mut self, now_ns: u64, plugged: bool) {
+        self.phy.plug_cable(now_ns, plugged);
+    }
+
     /// The speed of the link, in bit/s; None: there is none.
     pub fn link_bps(&self) -> Option<u64> {
         self.phy.link_bps()

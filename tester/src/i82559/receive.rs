@@ -126,8 +126,15 @@ impl Chip {
     }
 
     /// The last bit of a frame arrives. False: it is lost.
-    pub fn arrive(&mut self, now_ns: u64, frame: &[u8], byte_ns: u64, host: &mut dyn Host) -> bool {
-        if let Some(quanta) = self.pause_quanta(frame) {
+    pub fn arrive(
+        &mut self,
+        now_ns: u64,
+        frame: &[u8],
+        right: bool,
+        byte_ns: u64,
+        host: &mut dyn Host,
+    ) -> bool {
+        if let Some(quanta) = self.pause_quanta(frame).filter(|_| right) {
             // Whatever the unit's state (6.6.2.3.1).
             self.statistics.count(Counter::ReceivePause);
             let bps = 8_000_000_000 / byte_ns;
@@ -146,9 +153,19 @@ impl Chip {
         if frame.len() > MAX_BYTES && !self.configuration.takes_long_frames() {
             return true;
         }
-        let Some(status) = self.filter(frame) else {
+        let Some(mut status) = self.filter(frame) else {
             return true;
         };
+        if !right {
+            self.statistics.count(Counter::ReceiveCrcErrors);
+            if !self.configuration.saves_bad_frames() {
+                return true;
+            }
+            status |= rfd::STATUS_CRC;
+        }
+        if frame.len() < MIN_BYTES {
+            status |= rfd::STATUS_SHORT;
+        }
         if self.ru.state != State::Ready {
             self.statistics.count(Counter::ReceiveResource);
             return false;
@@ -260,10 +277,11 @@ impl Chip {
         frame.truncate(store.size);
         let descriptor = self.ru.descriptor;
         let count = frame.len() as u16 | rfd::COUNT_EOF_F;
-        let outcome = if fits {
-            rfd::STATUS_OK
-        } else {
-            rfd::STATUS_NO_SPACE
+        let good = fits && store.arrived.status & (rfd::STATUS_CRC | rfd::STATUS_SHORT) == 0;
+        let outcome = match (good, fits) {
+            (true, _) => rfd::STATUS_OK,
+            (false, true) => 0,
+            (false, false) => rfd::STATUS_NO_SPACE,
         };
         let status = rfd::STATUS_C | outcome | store.arrived.status;
         host.write(u64::from(descriptor) + rfd::BYTES as u64, &frame);
@@ -272,7 +290,7 @@ impl Chip {
             &count.to_le_bytes(),
         );
         host.write(descriptor.into(), &status.to_le_bytes());
-        if fits {
+        if good {
             self.statistics.count(Counter::ReceiveGood);
         }
         self.causes |= cause::FR;

@@ -127,6 +127,10 @@ pub mod rfd {
     pub const COUNT: u32 = 12;
     pub const STATUS_C: u16 = 0x8000;
     pub const STATUS_OK: u16 = 0x2000;
+    /// The FCS is wrong.
+    pub const STATUS_CRC: u16 = 0x0800;
+    /// Shorter than Ethernet allows.
+    pub const STATUS_SHORT: u16 = 0x0080;
     /// Out of buffer space.
     pub const STATUS_NO_SPACE: u16 = 0x0200;
     /// The length field is a type.

@@ -20,6 +20,8 @@ pub enum Counter {
     TransmitLostCarrier = 4,
     /// Frames received.
     ReceiveGood = 9,
+    /// Frames with a wrong FCS.
+    ReceiveCrcErrors = 10,
     /// Frames without a descriptor.
     ReceiveResource = 12,
     /// Frames without room in the FIFO.

@@ -397,6 +397,50 @@ fn a_slow_scb_accepts_some_commands_late_and_loses_what_is_written_meanwhile() {
 }
 
 #[test]
+fn bad_frames_are_stored_without_ok_if_configured() {
+    let mut rig = Rig::new(Revision::I82559);
+    let mut bad = vec![7; 60];
+    bad[..6].copy_from_slice(&MAC);
+    for (number, saves) in [false, true].into_iter().enumerate() {
+        let mut bytes = [0; 22];
+        bytes[0] = 22;
+        bytes[6] = if saves { 0x80 } else { 0 };
+        rig.chip.configuration.set(&bytes);
+        rig.listen(4, rfd::EL, 1536);
+        let now_ns = rig.board.now_ns;
+        rig.chip.receive_damaged(now_ns, &bad, &mut rig.board);
+        rig.arrive(20); // short frames are not discarded here
+        rig.run(1_000_000);
+        let statuses = [0, 1].map(|at| rig.u16(Rig::descriptor(at)));
+        let short = rfd::STATUS_C | rfd::STATUS_SHORT;
+        let expected = if saves {
+            [rfd::STATUS_C | rfd::STATUS_CRC, short]
+        } else {
+            [short, 0]
+        };
+        let errors = rfd::STATUS_OK | rfd::STATUS_CRC | rfd::STATUS_SHORT | rfd::STATUS_C;
+        assert_eq!(statuses.map(|status| status & errors), expected);
+        assert_eq!(rig.counter(Counter::ReceiveCrcErrors), number as u32 + 1);
+        assert_eq!(rig.counter(Counter::ReceiveGood), 0);
+        rig.command(scb::RU_ABORT, 0);
+    }
+}
+
+#[test]
+fn without_a_cable_nothing_passes_until_it_is_back() {
+    let mut rig = Rig::new(Revision::I82559);
+    rig.listen(4, rfd::EL, 1536);
+    let now_ns = rig.board.now_ns;
+    rig.chip.plug_cable(now_ns, false, &mut rig.board);
+    rig.run(2 * NEGOTIATION_NS);
+    assert!(!rig.arrive(60));
+    let now_ns = rig.board.now_ns;
+    rig.chip.plug_cable(now_ns, true, &mut rig.board);
+    rig.run(NEGOTIATION_NS);
+    assert!(rig.arrive(60));
+}
+
+#[test]
 fn the_last_descriptor_stops_the_unit() {
     let mut rig = Rig::new(Revision::I82559);
     rig.listen(2, rfd::EL, 1536);

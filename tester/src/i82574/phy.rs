@@ -81,6 +81,9 @@ pub struct Phy {
     link: bool,
     /// The link was down since the status was read.
     dropped: bool,
+    /// The cable was pulled.
+    #[serde(default)]
+    pulled: bool,
     control: u32,
     /// When the access under way is over, in ns.
     busy_until_ns: Option<u64>,
@@ -94,6 +97,7 @@ impl Phy {
             link_at_ns: None,
             link: false,
             dropped: true,
+            pulled: false,
             control: READY,
             busy_until_ns: None,
         };
@@ -108,10 +112,38 @@ impl Phy {
             (ANAR, ALL_SPEEDS),
             (CONTROL1000, CONTROL1000_FULL),
         ]);
-        self.link_down(Some(now_ns + NEGOTIATION_NS));
+        self.begin(now_ns);
     }
 
-    fn link_down(&mut self, until_ns: Option<u64>) {
+    /// As a new one, at the same cable.
+    pub fn again(&self, now_ns: u64) -> Self {
+        let mut phy = Phy::new(now_ns);
+        phy.plug_cable(now_ns, !self.pulled);
+        phy
+    }
+
+    /// The cable is pulled or put in.
+    pub fn plug_cable(&mut self, now_ns: u64, plugged: bool) {
+        if self.pulled == plugged {
+            self.pulled = !plugged;
+            self.begin(now_ns);
+        }
+    }
+
+    /// The link is lost. It comes up again if there is a cable and the PHY is not silent. In loopback the PHY reports a link.
+    fn begin(&mut self, now_ns: u64) {
+        let control = self.plain(BMCR);
+        if control & BMCR_LOOPBACK != 0 {
+            (self.link, self.link_at_ns) = (true, Some(now_ns));
+            return;
+        }
+        let alone = self.pulled || control & (BMCR_PDOWN | BMCR_ISOLATE) != 0;
+        let takes_ns = if control & BMCR_ANENABLE != 0 {
+            NEGOTIATION_NS
+        } else {
+            FORCED_NS
+        };
+        let until_ns = (!alone).then_some(now_ns + takes_ns);
         (self.link, self.dropped, self.link_at_ns) = (false, true, until_ns);
     }
 
@@ -247,18 +279,9 @@ impl Phy {
         let before = self.plain(BMCR);
         let now = value & !(BMCR_RESET | BMCR_ANRESTART);
         self.registers.insert(BMCR, now);
-        if now & BMCR_LOOPBACK != 0 {
-            // The PHY reports a link in loopback.
-            (self.link, self.link_at_ns) = (true, Some(now_ns));
-        } else if now & (BMCR_PDOWN | BMCR_ISOLATE) != 0 {
-            self.link_down(None);
-        } else if value & (BMCR_RESET | BMCR_ANRESTART) != 0 || now != before {
-            let takes_ns = if now & BMCR_ANENABLE != 0 {
-                NEGOTIATION_NS
-            } else {
-                FORCED_NS
-            };
-            self.link_down(Some(now_ns + takes_ns));
+        let silent = BMCR_LOOPBACK | BMCR_PDOWN | BMCR_ISOLATE;
+        if now & silent != 0 || value & (BMCR_RESET | BMCR_ANRESTART) != 0 || now != before {
+            self.begin(now_ns);
         }
     }
 }

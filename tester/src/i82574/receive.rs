@@ -165,6 +165,17 @@ impl Chip {
         true
     }
 
+    /// A frame with a wrong FCS arrives. It counts if it is long enough and for us (10.2.7.1).
+    pub fn count_damaged(&mut self, frame: &[u8]) {
+        if self.register(csr::RCTL) & rctl::EN == 0 {
+            return;
+        }
+        self.statistics.seen(frame);
+        if frame.len() >= MIN_BYTES && self.takes(frame) {
+            self.statistics.count(Counter::CrcErrors);
+        }
+    }
+
     /// Begins to move frames from the FIFO into memory, as long as their queues have descriptors.
     pub fn receive_next(&mut self, from_ns: u64, host: &mut dyn Host) {
         while self.receiver.stores.len() < WRITES && self.receive_one(from_ns, host) {}

@@ -12,6 +12,7 @@ pub const FCS_BYTES: usize = 4;
 /// A counter that can be other than 0 here, by its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
+    CrcErrors = 0x4000,
     Missed = 0x4010,
     XonReceived = 0x4048,
     XonSent = 0x404c,

@@ -950,3 +950,23 @@ fn survives_a_wild_driver() {
         }
     }
 }
+
+#[test]
+fn a_frame_with_a_wrong_fcs_counts_and_a_pulled_cable_interrupts() {
+    let mut rig = Rig::new(Signalling::Pin);
+    let (now_ns, bad) = (rig.board.now_ns, frame(60, 1));
+    rig.chip.receive_damaged(now_ns, &bad, &mut rig.board);
+    rig.chip
+        .receive_damaged(now_ns, &frame(59, 1), &mut rig.board);
+    rig.run(1_000_000);
+    assert_eq!(rig.read(Counter::CrcErrors as u64), 1);
+    assert_eq!(rig.received(0) & 1, 0, "it is not stored");
+    for plugged in [false, true] {
+        rig.read(csr::ICR);
+        let now_ns = rig.board.now_ns;
+        rig.chip.plug_cable(now_ns, plugged, &mut rig.board);
+        rig.run(NEGOTIATION_NS);
+        assert_ne!(rig.read(csr::ICR) & cause::LSC, 0);
+        assert_eq!(rig.arrive(&frame(60, 2)), plugged);
+    }
+}

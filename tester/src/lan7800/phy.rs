@@ -21,6 +21,8 @@ const BMCR_ISOLATE: u16 = 0x0400;
 const BMCR_ANRESTART: u16 = 0x0200;
 const BMCR_SPEED100: u16 = 0x2000;
 const BMCR_SPEED1000: u16 = 0x0040;
+/// There is no link to the partner.
+const BMCR_SILENT: u16 = BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK;
 const BMCR_FULLDPLX: u16 = 0x0100;
 const BMCR_LOOPBACK: u16 = 0x4000;
 const BMSR: u8 = 1;
@@ -69,6 +71,9 @@ pub struct Phy {
     /// The partner advertises pause frames.
     #[serde(default)]
     partner_pauses: bool,
+    /// The cable was pulled.
+    #[serde(default)]
+    pulled: bool,
 }
 
 impl Phy {
@@ -92,20 +97,45 @@ impl Phy {
             was_down: true,
             up_at_ns: Some(now_ns.saturating_add(NEGOTIATION_NS)),
             partner_pauses: false,
+            pulled: false,
         }
     }
 
     /// Power or a reset begins everything anew, but not the partner.
     pub fn restart(&mut self, now_ns: u64) {
-        *self = Phy {
+        *self = self.again(now_ns);
+    }
+
+    /// As a new one, with the same partner, at the same cable.
+    pub fn again(&self, now_ns: u64) -> Self {
+        let mut phy = Phy {
             partner_pauses: self.partner_pauses,
             ..Phy::new(now_ns)
         };
+        phy.plug_cable(now_ns, !self.pulled);
+        phy
     }
 
-    /// Whether the partner advertises pause frames.
-    pub fn partner_pauses(&self) -> bool {
-        self.partner_pauses
+    /// The cable is pulled or put in.
+    pub fn plug_cable(&mut self, now_ns: u64, plugged: bool) {
+        if self.pulled != plugged {
+            return;
+        }
+        self.pulled = !plugged;
+        self.fall();
+        self.begin(now_ns);
+    }
+
+    /// The link comes up if there is a cable, and both ends have a speed in common.
+    fn begin(&mut self, now_ns: u64) {
+        let control = self.basic[BMCR as usize];
+        let alone = self.pulled || control & BMCR_SILENT != 0 || self.resolved().is_none();
+        let takes_ns = if control & BMCR_ANENABLE != 0 {
+            NEGOTIATION_NS
+        } else {
+            FORCED_NS
+        };
+        self.up_at_ns = (!alone).then(|| now_ns.saturating_add(takes_ns));
     }
 
     /// Sets that.
@@ -212,22 +242,15 @@ impl Phy {
             return;
         }
         let before = std::mem::replace(&mut self.basic[BMCR as usize], value & !BMCR_ANRESTART);
-        if value & (BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK) != 0 {
+        let anew = if value & BMCR_ANENABLE == 0 {
+            before != value
+        } else {
+            value & BMCR_ANRESTART != 0 || before & BMCR_ANENABLE == 0 || before & BMCR_SILENT != 0
+        };
+        if anew || value & BMCR_SILENT != 0 {
             self.fall();
-            self.up_at_ns = None;
-        } else if value & BMCR_ANENABLE == 0 {
-            if before != value {
-                self.fall();
-                self.up_at_ns = Some(now_ns.saturating_add(FORCED_NS));
-            }
-        } else if value & BMCR_ANRESTART != 0
-            || before & BMCR_ANENABLE == 0
-            || before & (BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK) != 0
-        {
-            self.fall();
-            self.up_at_ns = Some(now_ns.saturating_add(NEGOTIATION_NS));
-        }
-        if self.up_at_ns.is_some() && self.resolved().is_none() {
+            self.begin(now_ns);
+        } else if self.resolved().is_none() {
             self.up_at_ns = None;
         }
     }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
+    RxFcsErrors = 0,
+    RxFragments = 2,
+    RxUndersize = 4,
     RxOversize = 5,
     RxDropped = 6,
     RxUnicastBytes = 7,

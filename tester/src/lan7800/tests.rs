@@ -466,3 +466,24 @@ fn withdrawn_transfers_leave_nothing_behind() {
     assert!(backend.log.wakes.is_empty() && backend.log.frames.is_empty());
     assert_eq!(backend.chip.deadline_ns(), None);
 }
+
+#[test]
+fn bad_frames_count_and_a_pulled_cable_interrupts() {
+    let mut backend = Backend::new(Speed::High);
+    let now_ns = backend.log.now_ns;
+    backend.chip.receive_damaged(now_ns, &[7; 60]);
+    backend.chip.receive_damaged(now_ns, &[7; 20]);
+    assert!(backend.chip.receive(now_ns, &[7; 20]));
+    for counter in [
+        Counter::RxFcsErrors,
+        Counter::RxFragments,
+        Counter::RxUndersize,
+    ] {
+        assert_eq!(backend.chip.statistics.get(counter), 1);
+    }
+    for plugged in [false, true] {
+        backend.chip.plug_cable(backend.log.now_ns, plugged);
+        backend.run(backend.log.now_ns + NEGOTIATION_NS);
+        assert_eq!(backend.receive(60), plugged);
+    }
+}

@@ -28,6 +28,8 @@ const BMCR_PDOWN: u16 = 0x0800;
 const BMCR_ISOLATE: u16 = 0x0400;
 const BMCR_ANRESTART: u16 = 0x0200;
 const BMCR_FULL_DUPLEX: u16 = 0x0100;
+/// There is no link to the partner.
+const BMCR_SILENT: u16 = BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK;
 /// 10 and 100 Mbit/s in both duplexes, negotiates, extended registers.
 const BMSR_ABILITIES: u16 = 0x7809;
 const BMSR_COMPLETE: u16 = 0x0020;
@@ -47,6 +49,9 @@ pub struct Phy {
     link: bool,
     /// The link was down since BMSR was read.
     dropped: bool,
+    /// The cable was pulled.
+    #[serde(default)]
+    pulled: bool,
 }
 
 impl Phy {
@@ -58,9 +63,36 @@ impl Phy {
             link_at_ns: None,
             link: false,
             dropped: true,
+            pulled: false,
         };
         phy.restart(now_ns);
         phy
+    }
+
+    /// As a new one, at the same cable.
+    pub fn again(&self, now_ns: u64) -> Self {
+        let mut phy = Phy::new(now_ns, self.id);
+        phy.plug_cable(now_ns, !self.pulled);
+        phy
+    }
+
+    /// The cable is pulled or put in.
+    pub fn plug_cable(&mut self, now_ns: u64, plugged: bool) {
+        if self.pulled == plugged {
+            self.pulled = !plugged;
+            self.begin(now_ns);
+        }
+    }
+
+    /// The link is lost. It comes up again if there is a cable and the PHY is not silent.
+    fn begin(&mut self, now_ns: u64) {
+        let alone = self.pulled || self.registers[BMCR] & BMCR_SILENT != 0;
+        let takes_ns = if self.negotiates() {
+            NEGOTIATION_NS
+        } else {
+            FORCED_NS
+        };
+        self.link_down((!alone).then_some(now_ns + takes_ns));
     }
 
     /// Back to the strapped values.
@@ -68,7 +100,7 @@ impl Phy {
         self.registers = vec![0; REGISTERS];
         self.registers[BMCR] = BMCR_ANENABLE | BMCR_SPEED100;
         self.registers[ANAR] = ALL_SPEEDS;
-        self.link_down(Some(now_ns + NEGOTIATION_NS));
+        self.begin(now_ns);
     }
 
     fn link_down(&mut self, until_ns: Option<u64>) {
@@ -132,18 +164,14 @@ impl Phy {
             BMCR => {
                 let before = self.registers[BMCR];
                 self.registers[BMCR] = value & !BMCR_ANRESTART;
-                let silent = BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK;
-                let decides = BMCR_ANENABLE | BMCR_SPEED100 | BMCR_FULL_DUPLEX | silent;
-                if value & BMCR_ANENABLE != 0 {
-                    let anew = value & BMCR_ANRESTART != 0
-                        || (before ^ value) & (BMCR_ANENABLE | silent) != 0;
-                    if anew {
-                        let alone = value & silent != 0;
-                        self.link_down((!alone).then_some(now_ns + NEGOTIATION_NS));
-                    }
-                } else if (before ^ value) & decides != 0 {
-                    let alone = value & silent != 0;
-                    self.link_down((!alone).then_some(now_ns + FORCED_NS));
+                let forced = BMCR_SPEED100 | BMCR_FULL_DUPLEX;
+                let (decides, again) = if value & BMCR_ANENABLE != 0 {
+                    (BMCR_ANENABLE | BMCR_SILENT, value & BMCR_ANRESTART != 0)
+                } else {
+                    (BMCR_ANENABLE | forced | BMCR_SILENT, false)
+                };
+                if again || (before ^ value) & decides != 0 {
+                    self.begin(now_ns);
                 }
             }
             ANAR | 8..=31 => self.registers[number] = value,
@@ -169,6 +197,20 @@ mod tests {
         phy.write(NEGOTIATION_NS, BMCR, 0x2000); // forced, 100 Mbit/s
         assert_eq!(phy.link_bps(), None);
         phy.advance(NEGOTIATION_NS + FORCED_NS);
+        assert_eq!(phy.link_bps(), Some(100_000_000));
+    }
+
+    #[test]
+    fn without_a_cable_there_is_no_link() {
+        let mut phy = Phy::new(0, [1, 2]);
+        phy.advance(NEGOTIATION_NS);
+        phy.plug_cable(NEGOTIATION_NS, false);
+        assert_eq!((phy.link_bps(), phy.deadline_ns()), (None, None));
+        phy.write(NEGOTIATION_NS, BMCR, BMCR_ANENABLE | BMCR_ANRESTART);
+        assert_eq!(phy.again(NEGOTIATION_NS).deadline_ns(), None);
+        assert_eq!(phy.deadline_ns(), None, "whatever the driver writes");
+        phy.plug_cable(2 * NEGOTIATION_NS, true);
+        assert!(phy.advance(3 * NEGOTIATION_NS));
         assert_eq!(phy.link_bps(), Some(100_000_000));
     }
 

@@ -113,6 +113,8 @@ mod tests {
             assert_eq!((window, offset, bytes), (1, 8, 2));
             self.0.push(Written(now_ns, value));
         }
+        fn receive_damaged(&mut self, _: u64, _: &[u8], _: &mut dyn Host) {}
+        fn plug_cable(&mut self, _: u64, _: bool, _: &mut dyn Host) {}
         fn receive(&mut self, _: u64, _: &[u8], _: &mut dyn Host) -> bool {
             false
         }

@@ -73,8 +73,8 @@ impl Receiver {
 }
 
 impl Chip {
-    /// The last bit of a frame arrives. False: it is lost.
-    pub fn arrive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
+    /// The last bit of a frame arrives, with a `right` FCS or a wrong one. False: it is lost.
+    pub fn arrive(&mut self, now_ns: u64, frame: &[u8], right: bool, host: &mut dyn Host) -> bool {
         if self.command & cr::RE == 0 || self.cpcr & cpcr::RX == 0 {
             return false;
         }
@@ -84,6 +84,13 @@ impl Chip {
         let Some(mut status) = self.filter(frame) else {
             return true;
         };
+        if !right {
+            if self.rcr & rcr::ERROR == 0 {
+                self.tally.rx_error = self.tally.rx_error.wrapping_add(1);
+                return true;
+            }
+            status |= rx::CRC | rx::ERROR;
+        }
         let bytes = frame.len() + FCS_BYTES;
         if self.receiver.used != 0 && self.receiver.used + bytes > FIFO_BYTES {
             self.causes |= cause::FOVW;
@@ -99,7 +106,8 @@ impl Chip {
             status |= judge(frame);
         }
         let mut whole = frame.to_vec();
-        whole.extend(crc32fast::hash(frame).to_le_bytes());
+        let fcs = crc32fast::hash(frame) ^ if right { 0 } else { u32::MAX };
+        whole.extend(fcs.to_le_bytes());
         let mut opts2 = 0;
         if self.cpcr & cpcr::RX_VLAN != 0 && word(frame, ADDRESSES_BYTES) == VLAN {
             // The tag's bytes in their order on the wire.

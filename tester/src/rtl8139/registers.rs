@@ -110,6 +110,8 @@ pub mod rcr {
     pub const MULTICAST: u32 = 0x04;
     /// AB: broadcast.
     pub const BROADCAST: u32 = 0x08;
+    /// AER: packets with errors.
+    pub const ERROR: u32 = 0x20;
     /// AR: packets below 64 bytes.
     pub const RUNT: u32 = 0x10;
     /// MXDMA, RXFTH: exponents of 2, of 16 bytes.
@@ -209,6 +211,7 @@ pub mod rx {
     pub const BROADCAST: u32 = 1 << 24;
     pub const ERROR: u32 = 1 << 20;
     pub const RUNT: u32 = 1 << 19;
+    pub const CRC: u32 = 1 << 18;
     /// PID: the protocol.
     pub const PID_TCP: u32 = 1 << 16;
     pub const PID_UDP: u32 = 2 << 16;

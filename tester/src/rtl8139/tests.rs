@@ -640,3 +640,35 @@ fn wild_rings_and_registers_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn a_frame_with_a_wrong_fcs_counts_and_is_stored_if_configured() {
+    let mut rig = Rig::new();
+    rig.listen(4, 1536);
+    let mut bad = vec![7; 60];
+    bad[..6].copy_from_slice(&MAC);
+    for (rcr, stored) in [(0xa40e, false), (0xa40e | rcr::ERROR, true)] {
+        rig.write(reg::RCR, 4, rcr);
+        let (now_ns, before) = (rig.board.now_ns, rig.chip.tally.rx_error);
+        rig.chip.receive_damaged(now_ns, &bad, &mut rig.board);
+        rig.run(1_000_000);
+        assert_eq!(rig.chip.tally.rx_error, before + 1);
+        let status = rig.opts1(RX_RING, 0);
+        assert_eq!(status & descriptor::OWN == 0, stored);
+        let errors = rx::CRC | rx::ERROR;
+        assert_eq!(status & errors, if stored { errors } else { 0 });
+    }
+}
+
+#[test]
+fn a_cable_that_is_pulled_interrupts_and_one_that_is_back_too() {
+    let mut rig = Rig::new();
+    for plugged in [false, true] {
+        rig.write(reg::ISR, 2, ALL);
+        let now_ns = rig.board.now_ns;
+        rig.chip.plug_cable(now_ns, plugged, &mut rig.board);
+        rig.run(NEGOTIATION_NS);
+        assert_ne!(rig.read(reg::ISR, 2) & u32::from(cause::LINK_CHANGE), 0);
+        assert_eq!(rig.arrive(60), plugged);
+    }
+}

@@ -52,6 +52,11 @@ impl Tester {
                 reply(self.join(a, b, plan, backend))
             }
             Command::Unwire {} => reply(self.part(backend)),
+            Command::Cable { port, plugged } => reply(
+                self.checked("cable", port)
+                    .and_then(|()| backend.plug_cable(port, plugged))
+                    .map(|()| json!({})),
+            ),
             Command::Partner { port, pauses } => reply(
                 self.checked("partner", port)
                     .and_then(|()| backend.set_partner(port, pauses))
@@ -297,6 +302,13 @@ impl Tester {
         if plan.events.iter().any(interrupts) && !backend.can_interrupt() {
             return Err(Refusal::unsupported(
                 "start: only the tester's own cards can be made to interrupt",
+            ));
+        }
+        let damages =
+            |event: &EventPlan| matches!(event.action, Action::Frame { damaged: true, .. });
+        if plan.events.iter().any(damages) && !backend.can_damage() {
+            return Err(Refusal::unsupported(
+                "start: only to the tester's own NICs frames with a wrong FCS can be sent",
             ));
         }
         let probed = backend.probe(&plan.probes);

@@ -33,8 +33,14 @@ pub enum Action {
         after: u64,
         value: u64,
     },
-    /// A frame of any length arrives, without its FCS, in base64. Streams have none that are too long.
-    Frame { port: usize, data: String },
+    /// A frame of any length arrives, without its FCS, in base64. Streams have none that are too short or too long.
+    Frame {
+        port: usize,
+        data: String,
+        /// Its FCS is wrong.
+        #[serde(default)]
+        damaged: bool,
+    },
 }
 
 impl EventPlan {
@@ -107,8 +113,17 @@ impl Events {
                     after,
                     value,
                 } => backend.fail(*function, after + *done, *value),
-                Action::Frame { port, data } => {
-                    backend.send(*port, &STANDARD.decode(data).unwrap_or_default());
+                Action::Frame {
+                    port,
+                    data,
+                    damaged,
+                } => {
+                    let frame = STANDARD.decode(data).unwrap_or_default();
+                    if *damaged {
+                        backend.send_damaged(*port, &frame);
+                    } else {
+                        backend.send(*port, &frame);
+                    }
                 }
             }
             *done += 1;
@@ -153,6 +168,9 @@ mod tests {
         fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
             self.0.push(format!("frame {port} {frame:?}"));
             Outcome::Sent
+        }
+        fn send_damaged(&mut self, port: usize, frame: &[u8]) {
+            self.0.push(format!("damaged {port} {frame:?}"));
         }
         fn fail(&mut self, function: usize, after: u64, value: u64) {
             self.0.push(format!("fail {function} {after} {value}"));
@@ -212,6 +230,12 @@ mod tests {
         let (mut events, mut log) = (Events::new(&[read("AQI=")], 0), Log::default());
         events.advance(5, &mut log);
         assert_eq!(log.0, ["frame 1 [1, 2]"]);
+        let mut damaged = read("AQI=");
+        if let Action::Frame { damaged, .. } = &mut damaged.action {
+            *damaged = true;
+        }
+        Events::new(&[damaged], 0).advance(5, &mut log);
+        assert_eq!(log.0[1], "damaged 1 [1, 2]");
     }
 
     #[test]

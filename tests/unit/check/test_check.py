@@ -241,6 +241,15 @@ def test_a_dut_that_ctrl_c_ended_is_no_failure(monkeypatch: pytest.MonkeyPatch) 
         session.attempt(lambda: killed(None))  # type: ignore[arg-type]
 
 
+def test_a_row_whose_time_is_over_is_not_covered_and_the_others_go_on() -> None:
+    def late(_: Workplace) -> Outcome:
+        raise CancelledError("no time is left")
+
+    checked = check([row("late", late, risk=9), row("next", lambda _: passed("well"))])
+    assert checked.done["late"].outcome == not_covered("no time was left for it")
+    assert checked.done["next"].outcome.status == PASS
+
+
 def test_junit_and_json() -> None:
     checked = check(
         [

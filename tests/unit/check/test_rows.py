@@ -9,7 +9,9 @@ import pytest
 
 from irqlab.check import packets, subject, wire
 from irqlab.check.packets import TCP, UDP, Packet
-from irqlab.check.rows import calls
+from irqlab.check.row import failed, passed
+from irqlab.check.rows import calls, receive
+from irqlab.check.rows.deep import stalled_elsewhere
 from irqlab.check.rows.life import leak_kib
 from irqlab.check.rows.numbers import BAD, GOOD, Reading, _wrong
 from irqlab.check.wire import Arrival, Carried, Order
@@ -141,3 +143,58 @@ def test_places_that_disagree() -> None:
 )
 def test_memory_that_is_lost(readings: list[tuple[int, int]], expected: float) -> None:
     assert leak_kib(readings) == expected
+
+
+def up(*segments: receive.Segment, port: int = 7, data: bytes | None = None, verified: bool = False) -> Arrival:
+    """Segments that arrive together."""
+    payload = b"".join(one.payload for one in segments) if data is None else data
+    packet = Packet(TCP, payload, port=port, sequence=segments[0].sequence)
+    return Arrival(wire.frame(1, packet.whole(), kind=packets.IPV4), verified, None, 0)
+
+
+def flow(wrong: int | None = None) -> receive.Flow:
+    found = receive.Flow(7)
+    for number in range(3):
+        found.add(100, wrong=number == wrong)
+    return found
+
+
+def test_segments_may_arrive_together() -> None:
+    one = flow()
+    first, second, third = one.segments
+    assert receive.merged([one], [up(first, second), up(third)]) == ([], 2)
+    assert receive.merged([flow()], [up(part) for part in (first, second, third)]) == ([], 0)
+
+
+def test_what_arrives_otherwise_than_it_was_sent_is_told() -> None:
+    first, second, third = flow().segments
+
+    def told(*arrivals: Arrival, wrong: int | None = None) -> str:
+        return " ".join(receive.merged([flow(wrong)], arrivals)[0])
+
+    assert "from 1200 on arrived 0 times" in told(up(first, second))
+    assert "from 1000 on arrived 2 times" in told(up(first, second), up(first), up(third))
+    assert "are not what was sent" in told(up(first, data=bytes(100)), up(second, third))
+    assert "are not what was sent" in told(up(first, third), up(second))
+    assert "wrong checksum was taken as right" in told(up(first, second), up(third), wrong=1)
+    assert "wrong checksum was taken as right" in told(up(first), up(second, verified=True), up(third), wrong=1)
+    assert not told(up(first), up(second), up(third), wrong=1)
+
+
+def test_a_flow_with_a_hole_is_two_runs() -> None:
+    found = receive.Flow(7)
+    found.add(100)
+    found.add(100, gap=50)
+    assert [one.sequence for one in found.segments] == [1000, 1150]
+    assert receive.merged([found], [up(*found.segments)])[0], "they may not be put together"
+
+
+def test_a_stall_is_the_drivers_if_the_driver_is_in_its_trace() -> None:
+    said = "the DUT's kernel logged a problem: rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"
+    elsewhere = ["CPU: 1 PID: 33 Comm: ktimers/1", " double_rq_lock+0x4f/0x70", " push_rt_task+0x92/0x290"]
+    inside = [*elsewhere, " cp_start_xmit+0x7c/0x440 [8139cp]"]
+    assert stalled_elsewhere(failed(said, elsewhere), "8139cp")
+    assert not stalled_elsewhere(failed(said, inside), "8139cp")
+    assert stalled_elsewhere(failed(said, inside), "e1000")
+    assert not stalled_elsewhere(failed("BUG: sleeping function called", elsewhere), "8139cp")
+    assert not stalled_elsewhere(passed(said), "8139cp")

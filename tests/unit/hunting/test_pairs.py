@@ -208,6 +208,13 @@ def test_packets_are_freed_in_time():
     assert freed(sent_in(0, 5, 2_001), sent_in(0, 6, 10)) == [(2_001, "kept")]
 
 
+def test_a_packet_may_be_freed_with_one_that_was_sent_in_time_after_it():
+    assert freed(sent_in(0, 5, 3_000), sent_in(0, 1_905, 1_200)) == [(3_000, "")], "a packet timer begins anew"
+    assert freed(sent_in(0, 5, 3_000), sent_in(0, 2_006, 1_200)) == [(3_000, "kept")], "it was over by then"
+    assert freed(sent_in(0, 5, 4_000), sent_in(0, 1_905, 2_100)) == [(4_000, "kept")]
+    assert freed(sent_in(0, 5, 3_000), sent_in(0, 1_905, 100)) == [(3_000, "kept")], "the later one was freed before"
+
+
 def test_a_packet_that_was_never_freed_is_kept():
     assert freed(sent_in(0, 5, 10), sent_in(0, 6, None)) == [(None, "kept")]
 

@@ -13,7 +13,7 @@ from irqlab.hunting.findings import Finding
 from irqlab.hunting.pairs import Limits
 from irqlab.hunting.weighing import parted, weighed
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received
+from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received, Transmitted
 from tests.unit.fake_hunted import runner_of
 
 LIMITS = Limits(20_000, 120_000)
@@ -120,7 +120,29 @@ def test_a_frame_that_is_in_time_if_no_other_comes_stays_late():
     assert (one.what, one.by_itself_ns) == ("late", 120_000)
 
 
-@pytest.mark.parametrize("what", ["kept", "overtaken", "duplicated", "reordered", "stuck", "message"])
+def weigh_kept(freed_ns: int | None, *halts: tuple[int, int], worst_ns: int | None = 900_000) -> str:
+    """What is said of a packet that was kept: `freed_ns` later it is freed if no further frame comes."""
+    again = replace(AGAIN, transmits=True)
+
+    def answer(spec: HuntTrial) -> HuntResult:
+        usual = Received((LIMITS.alone_ns,) * spec.pairs)
+        made = tuple((ORIGIN_NS + a, ORIGIN_NS + b) for a, b in halts)
+        sent = (Transmitted(SETTLE_NS, 5_000_000), Transmitted(ORIGIN_NS + GAP_NS, freed_ns))
+        return HuntResult(spec, usual, usual, made, [], transmitted=sent)
+
+    return weighed(runner_of(answer)[0], found("kept", worst_ns), again, replace(LIMITS, freed_alone_ns=30_000)).what
+
+
+def test_a_packet_waited_behind_work_if_the_processor_did_not_idle_for_longer_than_one_takes():
+    assert weigh_kept(900_000, (GAP_NS + 1_000, GAP_NS + 31_000)) == "held"
+    assert weigh_kept(900_000, (GAP_NS + 1_000, GAP_NS + 31_001)) == "kept"
+    assert weigh_kept(700_000, worst_ns=900_000) == "kept", "it was kept for much longer before"
+    assert weigh_kept(None) == "kept", "it is not freed by itself"
+    assert weigh_kept(100_000) == "kept", "it is freed in time if no further frame comes"
+    assert weigh_kept(900_000, worst_ns=None) == "kept", "it was never freed before"
+
+
+@pytest.mark.parametrize("what", ["overtaken", "duplicated", "reordered", "stuck", "message"])
 def test_what_is_not_late_is_not_tried_again(what: str):
     assert weigh(what, 20_000, None) == (found(what), [])
 

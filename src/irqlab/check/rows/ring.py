@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from irqlab.check import load, wire
 from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
@@ -36,6 +37,8 @@ TIMEOUT, TIMEOUTS = "irqlab_tx_timeout", 4
 """A module of ours, which does what the kernel's watchdog does (drivers/tx_timeout), and how often."""
 MANY = 8
 """Packets for one write to the doorbell (netdev_xmit_more())."""
+PULLED_NS = (100_000_000, 3_000_000_000, 12_000_000_000)
+"""Shorter than a driver may notice, longer, and longer than the watchdog of most waits."""
 LEAST_RINGS = (1, 2, 4, 8, 16, 32, 64, 80, 128)
 RING_STEP, RING_STEPS = 8, 18
 MOST_FRAMES = 1_100
@@ -278,6 +281,37 @@ def _down(place: Workplace) -> Outcome:
     return tally.outcome("down and up with a full ring: frames pass afterwards, nothing is left in flight")
 
 
+def _cable(place: Workplace) -> Outcome:
+    """The cable is pulled while frames leave, for some time, and put in again: frames pass, and the queue is not stuck."""
+    tally = Tally()
+    eth, port = INTERFACES[1], 1
+    wire_ns = (BIG + 20) * 8e9 / place.testbed.nic.line_rate_bps
+    offered = stream(0, 1, {"kind": "constant", "rate_pps": SLOWER * 1e9 / wire_ns}, {"kind": "fixed", "frame_bytes": BIG})
+    noticed = False
+    with place.dut(line_rate=False) as dut:
+        unlimited(dut)
+        for pulled_ns in PULLED_NS:
+            dut.run_trial({"warmup_ns": 0, "duration_ns": 150_000_000, "drain_ns": 1_000}, [offered], partial(_pull, dut, port))
+            dut.sleep(pulled_ns)
+            carrier = (dut.read(f"/sys/class/net/{eth}/carrier")[f"/sys/class/net/{eth}/carrier"] or "").strip()
+            noticed |= carrier == "0"
+            dut.rpc.call("cable", port=port, plugged=True)
+            what = f"the cable was out for {pulled_ns / 1e9:g} s with frames on their way"
+            if not load.passes(dut, tally, what) or place.allowance.over:
+                break
+        if not tally.wrong:
+            _healthy(dut, tally, eth)
+    if not noticed and not tally.wrong:
+        return not_supported(f"/sys/class/net/{eth}/carrier is 1 with the cable out for {PULLED_NS[-1] / 1e9:g} s")
+    full = "with a full ring" if place.subject.has_time else "while frames left"
+    return tally.outcome(f"the cable was pulled {full} for {', '.join(f'{ns / 1e9:g}' for ns in PULLED_NS)} s: frames pass again")
+
+
+def _pull(dut: Dut, port: int, _: int) -> None:
+    dut.sleep(60_000_000)
+    dut.rpc.call("cable", port=port, plugged=False)
+
+
 def _timeout(place: Workplace) -> Outcome:
     """The driver is told that its queue hangs, as the kernel's watchdog does: frames pass again without further help."""
     tally = Tally()
@@ -324,6 +358,7 @@ ROWS = (
     Row("ring-senders", "Senders in the DUT", GROUP, _senders, 2.0, needs=_needs, risk=9),
     Row("ring-parts", "Packets of many parts", GROUP, _parts, 0.8, needs=_needs_parts, risk=7),
     Row("ring-down", "Down and up with a full ring", GROUP, _down, 0.7, needs=_needs, risk=6),
+    Row("ring-cable", "The cable is pulled", GROUP, _cable, 0.7, risk=6),
     Row("ring-timeout", "The transmit watchdog", GROUP, _timeout, 0.5, risk=6),
     Row("ring-sockets", "UDP and TCP at full speed", GROUP, _tcp, 0.8, risk=6),
 )

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The kernel's own tests of network drivers, as its maintainers run them: two ports, one of them in a network namespace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from irqlab.check import wire
+from irqlab.check.row import Outcome, Row, Workplace, failed, not_covered, not_supported, passed
+from irqlab.check.subject import Subject
+from irqlab.config.addresses import INTERFACES
+from irqlab.dut.router import Dut
+from irqlab.setup import SetupError, selftests
+from irqlab.trials.testbed import Testbed
+
+GROUP = "The kernel's selftests"
+MIPS = 1000
+"""The tests are in Python, and wait for some seconds at most."""
+MEMORY_MIB = 768
+"""The tests and their tree lie in the DUT's memory."""
+LIMIT_NS = 600_000_000_000
+"""For one test program."""
+NAMESPACE = "remote"
+MOST_WORDS = 300
+"""Letters of what a test says before a result."""
+ADDRESSES = {"LOCAL_V4": "192.0.2.1", "REMOTE_V4": "192.0.2.2", "LOCAL_V6": "2001:db8::1", "REMOTE_V6": "2001:db8::2"}
+"""As in drivers/net/lib/py/env.py."""
+LINE = re.compile(r"^(not )?ok \d+ (\S+)(?: # (SKIP|XFAIL)(.*))?$", re.MULTILINE)
+MODULES = (
+    *("8021q", "act_skbedit", "cls_bpf", "cls_flower", "cls_fw", "cls_matchall", "macsec", "netconsole", "pppoe"),
+    *("sch_etf", "sch_fq", "sch_ingress", "sch_prio"),
+)
+"""Of drivers/net/config, as far as the kernel has them."""
+LACKS = re.compile(
+    r"bpftrace|bpftool|\.bpf\.o|psp_responder|No module named|netdevsim|CONFIG_|not supported by the kernel|Unknown device type"
+    r"|qdisc kind is unknown|JSON output not available"
+)
+"""What a test says if the kernel or a program lacks something that it needs."""
+CANNOT = re.compile(r"Operation not supported|list index out of range")
+"""What a test says if the driver lacks something that it takes for granted: an operation, a second queue."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test case that ran."""
+
+    program: str
+    name: str
+    result: str
+    """pass, fail, skip or xfail, as NIPA has it."""
+    why: str = ""
+
+
+def cases(program: str, output: str) -> list[Case]:
+    """The cases in the output of a test program (KTAP). `why`: what the test says of it, or the lines before its result."""
+    found, before = [], 0
+    for line in LINE.finditer(output):
+        said = [
+            text[2:].removeprefix("Exception| ").strip()
+            for text in output[before : line.start()].splitlines()
+            if text[:2] == "# "
+        ]
+        before = line.end()
+        if line[3]:
+            result, why = {"SKIP": "skip", "XFAIL": "xfail"}[line[3]], line[4].strip()
+        else:
+            result, why = ("fail", "; ".join(text for text in said if text)[-MOST_WORDS:]) if line[1] else ("pass", "")
+        found.append(Case(program, line[2].partition(".")[2] or line[2], result, why))
+    return found
+
+
+def nipa(found: Sequence[Case]) -> list[dict[str, str]]:
+    """The cases in the form in which NIPA, netdev's CI, keeps them."""
+    return [{"test": one.name, "group": f"selftests-drivers-net/{one.program}", "result": one.result} for one in found]
+
+
+def _selftests(place: Workplace) -> Outcome:
+    """Runs every program that the Makefile names, with the first interface; the other one is the remote end."""
+    config = replace(place.testbed.config, nic=place.testbed.nic.model, mips=MIPS)
+    testbed = Testbed.resolve(replace(config, kernel_arguments=f"{config.kernel_arguments} ipv6.disable=0".strip()))
+    tests = selftests.get(testbed.machine.kernel, testbed.machine.initrd)
+    if isinstance(tests, str):
+        return not_supported(tests)
+    machine = replace(testbed.machine, initrd=tests.path, initrd_sha256=tests.sha256, memory_mib=MEMORY_MIB)
+    testbed = replace(testbed, machine=machine)
+    found: list[Case] = []
+    left = list(tests.programs)
+    with Workplace(Subject(testbed), place.allowance).dut() as dut:
+        _prepare(dut, testbed)
+        while left and not (found and place.allowance.over):
+            program = left.pop(0)
+            place.progress(f"{program}: {len(tests.programs) - len(left)} of {len(tests.programs)}")
+            found += _run(dut, program)
+    testbed.close()
+    return _outcome(found, left)
+
+
+def _prepare(dut: Dut, testbed: Testbed) -> None:
+    """The tree with its mounts, modules, and the second interface in a namespace of its own, over a wire."""
+    wire.connect(dut)
+    for name in MODULES:
+        with suppress(SetupError):
+            wire.load(dut, testbed, name)
+    root, (own, other) = f"/{selftests.PLACE}", INTERFACES
+    lines = [f"mount --bind {root} {root}"]  # ip netns wants its root to be a mount point
+    lines += [f"mount --bind /{name} {root}/{name}" for name in ("dev", "proc")]
+    lines += [
+        f"mount -t sysfs none {root}/sys",
+        f"mount -t configfs none {root}/sys/kernel/config || true",
+        f"mount -t tmpfs none {root}/run",
+        f"mkdir -p {root}/var {root}/run/netns",
+    ]
+    lines += [f"ln -sfn /run {root}/var/run", f"chroot {root} /usr/bin/ip netns add {NAMESPACE}"]
+    lines += [f"chroot {root} /usr/bin/ip link set {other} netns {NAMESPACE}", f"/bin/ip link set {own} up"]
+    inside = f"chroot {root} /usr/bin/ip netns exec {NAMESPACE} ip"
+    lines += [f"{inside} link set lo up", f"{inside} link set {other} up"]
+    for name, prefix in (("V4", "24"), ("V6", "64")):
+        nodad = " nodad" if name == "V6" else ""
+        lines += [f"/bin/ip addr add {ADDRESSES[f'LOCAL_{name}']}/{prefix} dev {own}{nodad}"]
+        lines += [f"{inside} addr add {ADDRESSES[f'REMOTE_{name}']}/{prefix} dev {other}{nodad}"]
+    dut.run("sh", "-ec", "\n".join(lines))
+    answers = dut.attempt("ping", "-c", "3", "-W", "3", ADDRESSES["REMOTE_V4"])
+    if answers["code"]:
+        dut.run("sh", "-c", f"echo 'the two interfaces do not reach each other: {answers['out'].strip()[-200:]}' >&2; exit 1")
+
+
+def _run(dut: Dut, program: str) -> list[Case]:
+    """The cases of one program. Without any, what it says is one case that failed."""
+    settings = {"NETIF": INTERFACES[0], "REMOTE_TYPE": "netns", "REMOTE_ARGS": NAMESPACE, **ADDRESSES}
+    words = ["env", "-i", "PATH=/usr/sbin:/usr/bin", "HOME=/tmp", *(f"{name}={value}" for name, value in settings.items())]
+    home = f"/{selftests.SOURCE}/{selftests.HOME}"
+    argv = ["chroot", f"/{selftests.PLACE}", "/usr/bin/env", *words[1:], "bash", "-c", f"cd {home} && exec ./{program} 2>&1"]
+    done = dut.rpc.guest("exec", argv=argv, stdin=None, limit_ns=LIMIT_NS)
+    found = cases(program, done["out"])
+    return found or [Case(program, "", "fail", f"ended with {done['code']}: {(done['out'] or done['err']).strip()[-300:]}")]
+
+
+def _outcome(found: Sequence[Case], left: Sequence[str]) -> Outcome:
+    """Cases that need what the DUT lacks were not run."""
+    broken = [one for one in found if one.result == "fail"]
+    lacking = [one for one in broken if LACKS.search(one.why)]
+    unable = [one for one in broken if one not in lacking and CANNOT.search(one.why)]
+    wrong = [one for one in broken if one not in lacking and one not in unable]
+    count = {result: sum(one.result == result for one in found) for result in ("pass", "skip", "xfail")}
+    said = f"{count['pass']} cases passed, {count['skip']} skipped themselves, {count['xfail']} were expected to fail"
+    said += f", {len(unable)} need what the driver does not support" if unable else ""
+    said += f", {len(lacking)} what the kernel or the lab does not have" if lacking else ""
+    said += f"; no time was left for {', '.join(left)}" if left else ""
+    ordered = (*wrong, *unable, *lacking, *(one for one in found if one not in broken))
+    evidence = [f"{one.program} {one.name}: {one.result}{f': {one.why}' if one.why else ''}" for one in ordered]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        outcome = failed(f"{wrong[0].program} {wrong[0].name} failed{more}; {said}", evidence)
+    else:
+        outcome = passed(said, evidence) if count["pass"] else not_covered(said)
+    return replace(outcome, results=tuple(nipa(found)))
+
+
+ROWS = (Row("selftests", "tools/testing/selftests/drivers/net", GROUP, _selftests, 3.0, risk=1, deep=True),)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The kernel's own tests of network drivers (tools/testing/selftests/drivers/net), and what they need in the DUT.
+
+A DUT has no Python. So a further directory is put into its initramfs: a tree of Debian packages, with the tests of the kernel's
+source in it, in which they are run (chroot).
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from irqlab.files import write_atomically
+from irqlab.setup import SetupError, archive, buildroot, cpio, debs, kernel_sources
+from irqlab.setup.bootable import Kernel
+from irqlab.setup.paths import cache_dir
+
+PACKAGES = (
+    *("bash", "coreutils", "ethtool", "grep", "iperf3", "iproute2", "iputils-ping", "kmod", "python3-minimal", "python3-yaml"),
+    *("sed", "socat"),
+)
+PLACE = "selftests"
+"""Where the tree is in the DUT."""
+SOURCE = "linux"
+"""Where the kernel's source is in the tree."""
+HOME = "tools/testing/selftests/drivers/net"
+PARTS = (HOME, "tools/testing/selftests/net/lib", "tools/net/ynl", "Documentation/netlink/specs")
+"""What of the source is needed."""
+UNWANTED = re.compile(
+    r"(^|/)(__pycache__|tests?|idlelib|tkinter|ensurepip|pydoc_data|perl5?|gconv|systemd|apt|dpkg|ynltool)(/|$)"
+    r"|^(mlxsw|netdevsim|bonding|team|dsa|hw|microchip|ocelot)/|\.[ah]$"
+)
+"""What of them and of the packages is not, so that the DUT's memory holds the rest."""
+PROGRAMS = ("net/lib/gro.c", "net/lib/csum.c", "net/lib/xdp_helper.c", "drivers/net/napi_id_helper.c", "drivers/net/so_txtime.c")
+"""Programs of the tests in C, each of one file. Those in BPF, and those that a generator writes, are not built."""
+
+
+@dataclass(frozen=True)
+class Selftests:
+    """An initramfs with the tests; `programs`: their names."""
+
+    path: Path
+    sha256: str
+    programs: tuple[str, ...]
+
+
+def get(kernel: Kernel, image: Path) -> Selftests | str:
+    """The tests of a kernel's source, with the DUT's user space `image`; made unless in the cache. Raises SetupError.
+
+    A text: why there are none.
+    """
+    series = ".".join(re.findall(r"\d+", kernel.release)[:2])
+    source = kernel_sources.debian(series).path
+    if not (source / HOME / "lib/py/env.py").is_file():
+        return f"the source of Linux {series} has no {HOME}/lib/py/env.py"
+    release = archive.tools_release(kernel.release)
+    tree = debs.tree(f"selftests-{release}", PACKAGES, release, f"fetching Python for the kernel's selftests (Debian {release})")
+    entries = {f"{PLACE}/{name}": entry for name, entry in _entries(tree.directory)}
+    for part in PARTS:
+        for name, entry in _entries(source / part):
+            entries[f"{PLACE}/{SOURCE}/{part}/{name}"] = entry
+    for name, entry in _compiled(source, release):
+        entries[f"{PLACE}/{SOURCE}/{name}"] = entry
+    for name in ("dev", "proc", "sys", "run", "tmp", "var"):
+        entries[f"{PLACE}/{name}"] = cpio.directory()
+    entries[f"{PLACE}/usr/bin/sh"] = cpio.symlink("bash")
+    for name in ("bin", "lib", "lib64", "sbin"):
+        entries[f"{PLACE}/{name}"] = cpio.symlink(f"usr/{name}")
+    whole = image.read_bytes() + cpio.pack(entries)
+    sha256 = hashlib.sha256(whole).hexdigest()
+    path = cache_dir() / "images" / f"{sha256[:16]}.cpio"
+    if not path.is_file():
+        write_atomically(path, whole)
+    return Selftests(path, sha256, programs(source / HOME / "Makefile"))
+
+
+def programs(makefile: Path) -> tuple[str, ...]:
+    """The tests that a Makefile of selftests names: its TEST_PROGS. Raises SetupError."""
+    found = re.search(r"^TEST_PROGS\s*:?=((?:[^\n]*\\\n)*[^\n]*)", makefile.read_text(), re.MULTILINE)
+    if found is None:
+        raise SetupError(f"{makefile} names no TEST_PROGS")
+    return tuple(word for word in found[1].split() if word.endswith((".py", ".sh")))
+
+
+def _compiled(source: Path, release: str) -> Iterator[tuple[str, cpio.Entry]]:
+    """The tests' programs in C, by their paths in the source. One that does not compile is left out: its tests say so."""
+    root = buildroot.get(release)
+    home = cache_dir() / "tools" / f"selftests-{source.name}"
+    home.mkdir(parents=True, exist_ok=True)
+    for name in PROGRAMS:
+        file, made = source / "tools/testing/selftests" / name, home / Path(name).stem
+        if not file.is_file():
+            continue
+        if not made.is_file():
+            includes = ("-I/src/tools/testing/selftests", "-I/src/tools/include/uapi", "-idirafter", "/src/include/uapi")
+            words = (root.compiler, "-O2", "-w", *includes, "-o", f"/out/{made.name}", f"/src/tools/testing/selftests/{name}")
+            root.run(*words, readable={"/src": source}, writable={"/out": home})
+        if made.is_file():
+            yield f"tools/testing/selftests/{name.removesuffix('.c')}", cpio.file(made.read_bytes(), 0o755)
+
+
+def _entries(tree: Path) -> Iterator[tuple[str, cpio.Entry]]:
+    for path in sorted(tree.rglob("*")):
+        name = path.relative_to(tree).as_posix()
+        if UNWANTED.search(name):
+            continue
+        if path.is_symlink():
+            yield name, cpio.symlink(os.readlink(path))
+        elif path.is_file():
+            yield name, cpio.file(path.read_bytes(), 0o755 if os.access(path, os.X_OK) else 0o644)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is read in the output of the kernel's own tests."""
+
+from __future__ import annotations
+
+from irqlab.check.row import FAIL, NOT_COVERED, PASS, words
+from irqlab.check.rows.selftests import Case, _outcome, cases, nipa
+
+OUTPUT = """TAP version 13
+1..5
+ok 1 ping.test_default_v4
+ok 2 ping.test_v6 # SKIP Test requires IPv6 connectivity
+# Exception| Traceback (most recent call last):
+# Exception| CmdExitFailure: Command failed
+not ok 3 ping.test_tcp.v4
+ok 4 ping.test_xdp # XFAIL no XDP
+# Totals: pass:1 fail:1 xfail:1 xpass:0 skip:1 error:0
+"""
+
+
+def test_cases_are_read_with_what_the_test_says_of_them() -> None:
+    found = cases("ping.py", OUTPUT)
+    assert [(one.name, one.result) for one in found] == [
+        ("test_default_v4", "pass"),
+        ("test_v6", "skip"),
+        ("test_tcp.v4", "fail"),
+        ("test_xdp", "xfail"),
+    ]
+    assert found[1].why == "Test requires IPv6 connectivity"
+    assert found[2].why == "Traceback (most recent call last):; CmdExitFailure: Command failed"
+    assert cases("ping.py", "Failed importing `net` library") == []
+    assert nipa(found)[2] == {"test": "test_tcp.v4", "group": "selftests-drivers-net/ping.py", "result": "fail"}
+
+
+def test_what_the_driver_or_the_lab_lacks_is_told_apart_and_is_no_pass() -> None:
+    good = Case("ping.py", "v4", "pass")
+    unable = Case("ring_reconfig.py", "channels", "fail", "NlError: Netlink error: Operation not supported")
+    lacking = Case("netpoll_basic.py", "", "fail", "ended with 1: KsftSkipEx: bpftrace is missing")
+    outcome = _outcome([good, unable, lacking], ["xdp.py"])
+    assert outcome.status == PASS
+    assert outcome.said == (
+        "1 cases passed, 0 skipped themselves, 0 were expected to fail, 1 need what the driver does not support, "
+        "1 what the kernel or the lab does not have; no time was left for xdp.py"
+    )
+    assert [one["result"] for one in words(outcome)["results"]] == ["pass", "fail", "fail"]
+    assert _outcome([unable, lacking], []).status == NOT_COVERED
+
+
+def test_any_other_failure_fails() -> None:
+    outcome = _outcome([Case("ping.py", "v4", "pass"), Case("ping.py", "v6", "fail", "Command failed")], [])
+    assert outcome.status == FAIL
+    assert outcome.said.startswith("ping.py v6 failed; 1 cases passed")
+    assert outcome.evidence == ("ping.py v6: fail: Command failed", "ping.py v4: pass")
