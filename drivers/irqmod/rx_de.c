@@ -55,7 +55,7 @@ static void de_pause(struct irqmod_de *de)
 		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
 	}
 	WRITE_ONCE(de->rests, true);
-	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL);
+	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL_PINNED);
 }
 
 /* One pass of a run; de->frames is 0 before the first one. True: the run goes
@@ -100,7 +100,7 @@ void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
 	de->queue = queue;
 	tasklet_setup(&de->tasklet, work);
 	hrtimer_setup(&de->rest_timer, de_rested, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 }
 
 void irqmod_de_start(struct irqmod_de *de)

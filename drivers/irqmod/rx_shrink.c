@@ -112,7 +112,7 @@ static void rx_shrink_irq(struct irqmod_queue *queue)
 	s->filled = max(s->filled, queue->rx_limit);
 	if (pause_usecs)
 		hrtimer_start(&s->pause, irqmod_ktime(pause_usecs),
-			      HRTIMER_MODE_REL);
+			      HRTIMER_MODE_REL_PINNED);
 }
 
 static enum hrtimer_restart shrink_pause_over(struct hrtimer *timer)
@@ -130,7 +130,7 @@ static void rx_shrink_init(struct irqmod_queue *queue, void *state)
 	s->queue = queue;
 	s->rx_pause_usecs = SHRINK_PAUSE_USECS;
 	hrtimer_setup(&s->pause, shrink_pause_over, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 	tasklet_setup(&s->clock, shrink_clock);
 }
 

@@ -244,8 +244,8 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 	/* Not ABS_HARD: the stack must not be entered in hard IRQ under
 	 * PREEMPT_RT, which runs timers of mode ABS in softirq.
 	 */
-	enum hrtimer_mode mode = soft ? HRTIMER_MODE_ABS_SOFT
-				      : HRTIMER_MODE_ABS;
+	enum hrtimer_mode mode = soft ? HRTIMER_MODE_ABS_PINNED_SOFT
+				      : HRTIMER_MODE_ABS_PINNED;
 
 	queue->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
 	queue->rx_deferred = timer_without(t) != WITHOUT_REFILL;

@@ -179,7 +179,7 @@ static inline bool irqmod_can(const struct irqmod_port *port, u32 needs)
 /* Masks RX, and TX as well if completions are taken with the frames. */
 static inline void irqmod_rx_mask(struct irqmod_queue *queue)
 {
-	queue->ops->mask(queue, IRQMOD_RX | queue->tx_with_rx);
+	queue->ops->mask(queue, IRQMOD_RX | READ_ONCE(queue->tx_with_rx));
 }
 
 /* The owner of the ring leaves it to another context without unmasking RX. */
@@ -193,7 +193,7 @@ static inline void irqmod_rx_give(struct irqmod_queue *queue)
 static inline void irqmod_rx_unmask(struct irqmod_queue *queue)
 {
 	irqmod_rx_give(queue);
-	queue->ops->unmask(queue, IRQMOD_RX | queue->tx_with_rx);
+	queue->ops->unmask(queue, IRQMOD_RX | READ_ONCE(queue->tx_with_rx));
 }
 
 /* Whether the CPU is wanted by a task: a softirq or an interrupt asks whether it
@@ -262,6 +262,15 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
 /* ethtool.c */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
+
+/* The budget of a poll: the user's setting, or a quarter of the ring. A poll refills
+ * the ring when it ends, and the chip needs descriptors until then.
+ */
+static inline unsigned int irqmod_rx_weight(const struct irqmod_port *port)
+{
+	return port->rx_weight ?: clamp(port->rx_ring / 4, 1u,
+					(unsigned int)NAPI_POLL_WEIGHT);
+}
 
 /* sysfs.c: the files of the schemes' settings */
 extern struct attribute_group irqmod_group;

@@ -19,6 +19,14 @@ static struct irqmod_port *to_port(struct device *dev)
 	return irqmod_port(to_net_dev(dev));
 }
 
+/* In a network namespace root's files belong to its owner, as those of netdev_store(). */
+static int write_begin(const struct irqmod_port *port)
+{
+	if (!ns_capable(dev_net(port->netdev)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	return rtnl_trylock() ? 0 : restart_syscall();
+}
+
 /* Adds a scheme to the list in @buf, if the hardware supports it; returns its end. */
 static ssize_t show_scheme(const struct irqmod_port *port, const char *name,
 			   u32 needs, bool chosen, char *buf, ssize_t at)
@@ -76,8 +84,9 @@ static ssize_t rx_scheme_store(struct device *dev,
 			break;
 	if (!irqmod_rx_schemes[i])
 		return refuse_rx_scheme(port);
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	err = irqmod_set_rx_scheme(port, irqmod_rx_schemes[i]);
 	rtnl_unlock();
 	return err ?: count;
@@ -124,8 +133,9 @@ static ssize_t tx_scheme_store(struct device *dev,
 			break;
 	if (!irqmod_tx_schemes[i])
 		return refuse_tx_scheme(port);
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	err = irqmod_set_tx_scheme(port, irqmod_tx_schemes[i]);
 	rtnl_unlock();
 	return err ?: count;
@@ -233,13 +243,15 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 	bool restart_rx, restart_tx;
 	struct irqmod_queue *queue;
 	u32 value;
+	int err;
 
 	if (!parse_value(setting, buf, &value)) {
 		refuse_value(port, setting);
 		return -EINVAL;
 	}
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	restart_rx = setting->restart && port->rx == rx_owner(&attr->attr);
 	restart_tx = setting->restart && port->tx == tx_owner(&attr->attr);
 	if (restart_rx)
@@ -261,7 +273,7 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 static ssize_t rx_weight_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	return sysfs_emit(buf, "%u\n", to_port(dev)->rx_weight);
+	return sysfs_emit(buf, "%u\n", irqmod_rx_weight(to_port(dev)));
 }
 
 static ssize_t rx_weight_store(struct device *dev,
@@ -270,13 +282,15 @@ static ssize_t rx_weight_store(struct device *dev,
 {
 	struct irqmod_port *port = to_port(dev);
 	u32 value;
+	int err;
 
 	if (kstrtou32(buf, 0, &value) || !value || value > WEIGHT_MAX) {
 		netdev_info(port->netdev, "rx_weight: 1 to %u\n", WEIGHT_MAX);
 		return -EINVAL;
 	}
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	port->rx_weight = value;
 	irqmod_rx_changed(port);
 	rtnl_unlock();

@@ -55,7 +55,7 @@ static void tx_off_start(struct irqmod_queue *queue)
 	WRITE_ONCE(queue->tx_early, tx_off_has(off, WITHOUT_BATCH) ?
 		   min(TX_EARLY_BATCH, queue->port->tx_ring / 2) : 1);
 	queue->tx_timed = tx_off_has(off, WITHOUT_TIMER);
-	queue->tx_in_rx = tx_off_has(off, WITHOUT_RECEIVE);
+	WRITE_ONCE(queue->tx_in_rx, tx_off_has(off, WITHOUT_RECEIVE));
 	queue->tx_in_softirq = true;
 	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
 		queue->tx_irq_every = queue->port->tx_ring / 4;

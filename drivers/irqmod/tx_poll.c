@@ -15,7 +15,7 @@
 static void tx_poll_start(struct irqmod_queue *queue)
 {
 	queue->tx_in_softirq = true;
-	queue->tx_in_rx = true;
+	WRITE_ONCE(queue->tx_in_rx, true);
 	queue->tx_irq_every = 1;
 	/* Pairs with tx_reclaim_in_pass(): a pass without the queue's lock sees
 	 * the packets that byte queue limits count.

@@ -110,6 +110,7 @@ struct lan78xx_tx_urb {
 	unsigned int len;
 	unsigned int packets;
 	unsigned int bytes;
+	unsigned int queued;	/* packets given to irqmod_tx_sent() */
 	bool failed;
 };
 
@@ -121,6 +122,8 @@ struct lan78xx_tx {
 	atomic_t flying;	/* URBs submitted */
 	struct lan78xx_tx_urb *open;	/* being filled; transmit queue locked */
 	bool flush;		/* poll scheduled to submit it */
+	u32 bytes_sent;		/* to byte queue limits, running totals */
+	u32 bytes_done;
 	struct napi_struct napi;
 	struct lan78xx_tx_urb *urbs;
 	unsigned int count;
@@ -261,6 +264,8 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
 void lan78xx_tx_flush(struct lan78xx *np);
+void lan78xx_tx_close(struct lan78xx *np);
+unsigned int lan78xx_tx_bytes(struct irqmod_queue *queue);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue);
 unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue);
