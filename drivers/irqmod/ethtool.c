@@ -84,43 +84,47 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_set_coalesce);
 
+/* Those of the port, and those that only each of several queues has: for the port the
+ * kernel tells them.
+ */
 enum irqmod_stat {
 	RX_INTERRUPTS,
 	TX_INTERRUPTS,
-	RX_PACKETS,
-	RX_BYTES,
 	RX_POLLS,
 	RX_POLLS_DONE,
 	RX_NO_BUFFER,
-	RX_ERRORS,
 	RX_BACKLOG_DROPS,
-	TX_PACKETS,
-	TX_BYTES,
-	TX_ERRORS,
 	TX_RECLAIMS_XMIT,
 	TX_RECLAIMS_RX,
 	TX_RECLAIMS_TIMER,
 	TX_RECLAIMS_IRQ,
+	PORT_STATS,
+	RX_PACKETS = PORT_STATS,
+	RX_BYTES,
+	RX_ERRORS,
+	TX_PACKETS,
+	TX_BYTES,
+	TX_ERRORS,
 	STATS
 };
 
 static const char irqmod_stats[STATS][ETH_GSTRING_LEN] = {
 	[RX_INTERRUPTS] = "rx_interrupts",
 	[TX_INTERRUPTS] = "tx_interrupts",
-	[RX_PACKETS] = "rx_packets",
-	[RX_BYTES] = "rx_bytes",
 	[RX_POLLS] = "rx_polls",
 	[RX_POLLS_DONE] = "rx_polls_done",
 	[RX_NO_BUFFER] = "rx_no_buffer",
-	[RX_ERRORS] = "rx_errors",
 	[RX_BACKLOG_DROPS] = "rx_backlog_drops",
-	[TX_PACKETS] = "tx_packets",
-	[TX_BYTES] = "tx_bytes",
-	[TX_ERRORS] = "tx_errors",
 	[TX_RECLAIMS_XMIT] = "tx_reclaims_xmit",
 	[TX_RECLAIMS_RX] = "tx_reclaims_rx",
 	[TX_RECLAIMS_TIMER] = "tx_reclaims_timer",
 	[TX_RECLAIMS_IRQ] = "tx_reclaims_irq",
+	[RX_PACKETS] = "rx_packets",
+	[RX_BYTES] = "rx_bytes",
+	[RX_ERRORS] = "rx_errors",
+	[TX_PACKETS] = "tx_packets",
+	[TX_BYTES] = "tx_bytes",
+	[TX_ERRORS] = "tx_errors",
 };
 
 /**
@@ -136,7 +140,8 @@ int irqmod_get_sset_count(struct net_device *netdev, int sset)
 
 	if (sset != ETH_SS_STATS)
 		return -EOPNOTSUPP;
-	return port->queue_count > 1 ? (1 + port->queue_count) * STATS : STATS;
+	return PORT_STATS +
+	       (port->queue_count > 1 ? port->queue_count * STATS : 0);
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
 
@@ -153,11 +158,9 @@ void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 
 	if (sset != ETH_SS_STATS)
 		return;
-	memcpy(data, irqmod_stats, sizeof(irqmod_stats));
-	if (port->queue_count == 1)
-		return;
-	data += sizeof(irqmod_stats);
-	for (q = 0; q < port->queue_count; q++)
+	memcpy(data, irqmod_stats, PORT_STATS * ETH_GSTRING_LEN);
+	data += PORT_STATS * ETH_GSTRING_LEN;
+	for (q = 0; port->queue_count > 1 && q < port->queue_count; q++)
 		for (i = 0; i < STATS; i++)
 			ethtool_sprintf(&data, "queue%u_%s", q, irqmod_stats[i]);
 }
@@ -208,16 +211,16 @@ void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
-	u64 one[STATS], *each = port->queue_count > 1 ? data + STATS : NULL;
 	const struct irqmod_queue *queue;
+	u64 one[STATS], *each = data + PORT_STATS;
 	int i;
 
-	memset(data, 0, sizeof(one));
+	memset(data, 0, PORT_STATS * sizeof(*data));
 	irqmod_for_each_queue(queue, port) {
 		queue_stats(queue, one);
-		for (i = 0; i < STATS; i++)
+		for (i = 0; i < PORT_STATS; i++)
 			data[i] += one[i];
-		if (each) {
+		if (port->queue_count > 1) {
 			memcpy(each, one, sizeof(one));
 			each += STATS;
 		}

@@ -301,6 +301,13 @@ int lan78xx_get_sset_count(struct net_device *netdev, int sset);
 void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data);
 void lan78xx_get_ethtool_stats(struct net_device *netdev,
 			       struct ethtool_stats *stats, u64 *data);
+void lan78xx_get_pause_stats(struct net_device *netdev,
+			     struct ethtool_pause_stats *stats);
+void lan78xx_get_eth_mac_stats(struct net_device *netdev,
+			       struct ethtool_eth_mac_stats *stats);
+void lan78xx_get_rmon_stats(struct net_device *netdev,
+			    struct ethtool_rmon_stats *stats,
+			    const struct ethtool_rmon_hist_range **ranges);
 
 extern const struct ethtool_ops lan78xx_ethtool_ops;
 

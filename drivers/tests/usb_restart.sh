@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
-# loads: irqmod_tx_timeout
+# loads: irqlab_tx_timeout
+# may log: the chip does not restart$
 # A USB device whose restart after a transmit timeout fails is down, and can be brought up again.
 . "${0%/*}/tap.sh"
 only_for irqmod_lan78xx
@@ -11,7 +12,7 @@ is_down() { tries=50; while ip link show "$IF0" | grep -q "[<,]UP[,>]"; do tries
 
 check "a host answers" reaches "$PEER0"
 echo Y >$FAIL
-check "a transmit timeout" sh -c "echo $IF0 >/sys/module/irqmod_tx_timeout/parameters/interface"
+check "a transmit timeout" sh -c "echo $IF0 >/sys/module/irqlab_tx_timeout/parameters/interface"
 check "... and the interface is down, since the chip does not restart" is_down
 echo N >$FAIL
 check "it comes up" ip link set "$IF0" up
