@@ -487,17 +487,27 @@ static int refuse_pair(const struct irqmod_port *port, const char *rx,
 	return -EOPNOTSUPP;
 }
 
+/* The transmit scheme, unless somebody has chosen it, is the default for this one. */
 int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme)
 {
+	const struct irqmod_tx_scheme *tx = port->tx;
+
 	ASSERT_RTNL();
 	if (port->rx == scheme)
 		return 0;
 	if (!irqmod_can(port, scheme->needs))
 		return refuse(port, scheme->name);
-	if (port->tx->needs_masks && !scheme->masks)
-		return refuse_pair(port, scheme->name, port->tx->name);
+	if (!port->tx_chosen)
+		tx = irqmod_tx_default(port, scheme);
+	if (tx->needs_masks && !scheme->masks)
+		return refuse_pair(port, scheme->name, tx->name);
 	irqmod_rx_pause(port);
+	if (tx != port->tx) {
+		irqmod_tx_pause(port);
+		port->tx = tx;
+		irqmod_tx_resume(port);
+	}
 	port->rx = scheme;
 	irqmod_rx_resume(port);
 	return 0;
@@ -507,12 +517,13 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme)
 {
 	ASSERT_RTNL();
-	if (port->tx == scheme)
-		return 0;
 	if (!irqmod_can(port, scheme->needs))
 		return refuse(port, scheme->name);
 	if (scheme->needs_masks && !port->rx->masks)
 		return refuse_pair(port, port->rx->name, scheme->name);
+	port->tx_chosen = true;
+	if (port->tx == scheme)
+		return 0;
 	irqmod_tx_pause(port);
 	port->tx = scheme;
 	irqmod_tx_resume(port);

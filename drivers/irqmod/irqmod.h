@@ -301,6 +301,7 @@ struct irqmod_port {
 
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
+	bool tx_chosen;			/* otherwise the default for @rx */
 	bool up;
 	struct irqmod_queue *queues;	/* the first; see irqmod_for_each_queue() */
 	u16 queue_count;

@@ -116,7 +116,7 @@ int irqmod_register(struct irqmod_port *port)
 		return -EINVAL;
 
 	port->rx = irqmod_rx_default(port);
-	port->tx = irqmod_tx_default(port);
+	port->tx = irqmod_tx_default(port, port->rx);
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	irqmod_set_rings(port, port->rx_ring, port->tx_ring);

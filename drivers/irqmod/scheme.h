@@ -94,7 +94,8 @@ struct irqmod_rx_scheme {
  * @name: its name in sysfs
  * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
  * @needs_masks: needs a receive scheme that masks RX
- * @preference: the supported scheme with the highest is the default
+ * @preference: the supported scheme with the highest is the default, of those that go
+ *	together with the receive scheme
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
  * @limits: completions are taken in each pass over the receive ring, so that byte
  *	queue limits suit it. Passes follow an interrupt at once, except with
@@ -154,7 +155,8 @@ extern const struct irqmod_tx_scheme IRQMOD_TX_NAMES;
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
 const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port);
-const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port);
+const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port,
+						 const struct irqmod_rx_scheme *rx);
 void *irqmod_rx_state(const struct irqmod_queue *queue,
 		      const struct irqmod_rx_scheme *scheme);
 void *irqmod_tx_state(const struct irqmod_queue *queue,

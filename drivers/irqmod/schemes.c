@@ -32,15 +32,18 @@ const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port)
 	return best;
 }
 
-const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port)
+/* The same; one that goes together with @rx. */
+const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port,
+						 const struct irqmod_rx_scheme *rx)
 {
-	const struct irqmod_tx_scheme *best = NULL;
+	const struct irqmod_tx_scheme *best = NULL, *tx;
 	int i;
 
-	for (i = 0; irqmod_tx_schemes[i]; i++)
-		if (irqmod_can(port, irqmod_tx_schemes[i]->needs) &&
-		    (!best || irqmod_tx_schemes[i]->preference > best->preference))
-			best = irqmod_tx_schemes[i];
+	for (i = 0; (tx = irqmod_tx_schemes[i]); i++)
+		if (irqmod_can(port, tx->needs) &&
+		    (rx->masks || !tx->needs_masks) &&
+		    (!best || tx->preference > best->preference))
+			best = tx;
 	return best;
 }
 

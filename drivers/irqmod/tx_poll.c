@@ -48,6 +48,7 @@ IRQMOD_TX_SCHEME(poll) = {
 	.name = "poll",
 	.needs = IRQMOD_CAP_MASK,
 	.needs_masks = true,
+	.preference = 2,
 	.limits = true,
 	.start = tx_poll_start,
 	.irq = tx_poll_irq,

@@ -35,6 +35,16 @@ if ethtool -g "$IF0" >/dev/null 2>&1; then
 	check "... and it is kept" same "$(get "$IF0" rx_weight)" 7
 fi
 
+if among interrupt "$RX_SCHEMES" && among poll "$TX_SCHEMES"; then
+	check "the transmit scheme is poll" same "$(chosen "$IF0" tx_scheme)" poll
+	check "a receive scheme that it does not go together with" put "$IF0" rx_scheme interrupt
+	check "... makes it off" same "$(chosen "$IF0" tx_scheme)" off
+	check "napi" put "$IF0" rx_scheme napi
+	check "... makes it poll again" same "$(chosen "$IF0" tx_scheme)" poll
+	check "coalesce" put "$IF0" tx_scheme coalesce
+	check "de" put "$IF0" rx_scheme de
+	check "... keeps what has been chosen" same "$(chosen "$IF0" tx_scheme)" coalesce
+fi
 check "hybrid" put "$IF0" rx_scheme hybrid
 check "... estimates a rate" sh -c "ping -q -c 200 -i 0.002 $PEER0 >/dev/null; [ \$(cat $(file "$IF0" rx_rate_pps)) -gt 0 ]"
 check "napi" put "$IF0" rx_scheme napi
