@@ -265,12 +265,12 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 /* ethtool.c */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
 
-/* The budget of a poll: the user's setting, or a quarter of the ring. A poll refills
- * the ring when it ends, and the chip needs descriptors until then.
+/* The budget of a poll: the user's setting, or half the ring. If a poll took the whole
+ * ring, the chip would have filled it in the meantime, and dropped frames until the next.
  */
 static inline unsigned int irqmod_rx_weight(const struct irqmod_port *port)
 {
-	return port->rx_weight ?: clamp(port->rx_ring / 4, 1u,
+	return port->rx_weight ?: clamp(port->rx_ring / 2, 1u,
 					(unsigned int)NAPI_POLL_WEIGHT);
 }
 

@@ -110,7 +110,6 @@ struct lan78xx_tx_urb {
 	unsigned int len;
 	unsigned int packets;
 	unsigned int bytes;
-	unsigned int queued;	/* packets given to irqmod_tx_sent() */
 	bool failed;
 };
 

@@ -64,6 +64,9 @@ static void lan78xx_tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t,
 			  lan78xx_tx_complete, t);
 	/* A transfer of full packets needs an explicit end. */
 	t->urb->transfer_flags = t->len % np->maxpacket ? 0 : URB_ZERO_PACKET;
+	/* Byte queue limits count the URB, which costs less than each packet. */
+	np->tx.bytes_sent += t->bytes;
+	irqmod_tx_sent(&np->queue, t->bytes);
 	atomic_inc(&np->tx.flying);
 	err = usb_submit_urb(t->urb, GFP_ATOMIC);
 	if (likely(!err))
@@ -111,7 +114,6 @@ static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 	t->len = 0;
 	t->packets = 0;
 	t->bytes = 0;
-	t->queued = 0;
 	return t;
 }
 
@@ -135,15 +137,9 @@ static void lan78xx_tx_command(const struct sk_buff *skb, u8 *at)
 	put_unaligned_le32(b, at + 4);
 }
 
-/* Before the URB can complete. */
 static void lan78xx_tx_account(struct lan78xx_tx_urb *t,
 			       const struct sk_buff *skb)
 {
-	struct lan78xx *np = t->np;
-
-	t->queued++;
-	np->tx.bytes_sent += skb->len;
-	irqmod_tx_sent(&np->queue, skb->len);
 	t->packets += skb_shinfo(skb)->gso_segs ?: 1;
 	t->bytes += skb->len;
 }
@@ -385,7 +381,7 @@ unsigned int lan78xx_tx_room(struct irqmod_queue *queue)
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 {
 	struct lan78xx *np = to_lan78xx(queue);
-	u32 packets = 0, bytes = 0, errors = 0, queued = 0, all_bytes = 0;
+	u32 packets = 0, bytes = 0, errors = 0, all_bytes = 0;
 	struct lan78xx_tx *tx = &np->tx;
 	struct lan78xx_tx_urb *t;
 	unsigned int urbs = 0;
@@ -396,7 +392,6 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 	list_splice_init(&tx->done, &done);
 	spin_unlock_irqrestore(&tx->lock, flags);
 	list_for_each_entry(t, &done, list) {
-		queued += t->queued;
 		all_bytes += t->bytes;
 		if (unlikely(t->failed)) {
 			errors += t->packets;
@@ -421,7 +416,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 	WRITE_ONCE(tx->room, tx->room + urbs);
 	spin_unlock_irqrestore(&tx->lock, flags);
 	tx->bytes_done += all_bytes;
-	irqmod_tx_completed(queue, queued, all_bytes);
+	irqmod_tx_completed(queue, urbs, all_bytes);
 
 	u64_stats_update_begin(&queue->tx_stats.syncp);
 	u64_stats_add(&queue->tx_stats.packets, packets);

@@ -26,10 +26,10 @@ check "... rx_cliff_pps" unprivileged rx_cliff_pps 5
 
 if ethtool -g "$IF0" >/dev/null 2>&1; then
 	most=$(ring "$IF0" RX)
-	expected=$((most / 4 < 64 ? most / 4 : 64))
-	check "the budget is a quarter of the ring, at most 64" same "$(get "$IF0" rx_weight)" "$expected"
+	expected=$((most / 2 < 64 ? most / 2 : 64))
+	check "the budget is half the ring, at most 64" same "$(get "$IF0" rx_weight)" "$expected"
 	check "a ring of 16" ethtool -G "$IF0" rx 16
-	check "... and it follows" same "$(get "$IF0" rx_weight)" 4
+	check "... and it follows" same "$(get "$IF0" rx_weight)" 8
 	check "... until it is set" put "$IF0" rx_weight 7
 	check "a ring of $most" ethtool -G "$IF0" rx "$most"
 	check "... and it is kept" same "$(get "$IF0" rx_weight)" 7
