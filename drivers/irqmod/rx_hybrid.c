@@ -348,7 +348,7 @@ static ssize_t rx_switches_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(rx_switches);
 
-static const struct attribute * const hybrid_settings[] = {
+static struct attribute *hybrid_settings[] = {
 	&irqmod_setting_rx_cliff_pps.attr.attr,
 	&irqmod_setting_rx_epsilon_permille.attr.attr,
 	&irqmod_setting_rx_rate_window_ms.attr.attr,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The interface between the engine and a scheme. A scheme is one file, rx_NAME.c
- * with an IRQMOD_RX_SCHEME(NAME), or tx_NAME.c with an IRQMOD_TX_SCHEME(NAME).
- * Kbuild finds it by the name of the file.
+ * with an IRQMOD_RX_SCHEME(NAME), or tx_NAME.c with an IRQMOD_TX_SCHEME(NAME). It is
+ * declared below, and listed in schemes.c and Kbuild.
  */
 #ifndef IRQMOD_SCHEME_H
 #define IRQMOD_SCHEME_H
@@ -46,12 +46,10 @@ struct irqmod_rx_scheme {
 	bool tasklet;
 	int preference;
 	size_t state_size;
-	const struct attribute * const *settings;
+	struct attribute **settings;
 
 	/** @init: sets the private state's defaults, timers and tasklets. Optional. */
 	void (*init)(struct irqmod_queue *queue, void *state);
-	/** @exit: before the private state is freed; stopped. Optional. */
-	void (*exit)(struct irqmod_queue *queue, void *state);
 	/**
 	 * @changed: a setting changed, or rx-usecs or the ring did. Under RTNL,
 	 * active or not. Optional.
@@ -113,12 +111,10 @@ struct irqmod_tx_scheme {
 	bool in_irq;
 	bool limits;
 	size_t state_size;
-	const struct attribute * const *settings;
+	struct attribute **settings;
 
 	/** @init: sets the private state's defaults and tasklets. Optional. */
 	void (*init)(struct irqmod_queue *queue, void *state);
-	/** @exit: before the private state is freed; stopped. Optional. */
-	void (*exit)(struct irqmod_queue *queue, void *state);
 	/** @start: sets the queue's tx_ fields. The queue is locked. */
 	void (*start)(struct irqmod_queue *queue);
 	/**
@@ -145,11 +141,12 @@ struct irqmod_tx_scheme {
 #define IRQMOD_RX_SCHEME(scheme)	const struct irqmod_rx_scheme irqmod_rx_##scheme
 #define IRQMOD_TX_SCHEME(scheme)	const struct irqmod_tx_scheme irqmod_tx_##scheme
 
-/* All schemes. Kbuild defines the names, irqmod_rx_NAME and irqmod_tx_NAME, and
- * their addresses, for the tables in schemes.c.
- */
-extern const struct irqmod_rx_scheme IRQMOD_RX_NAMES;
-extern const struct irqmod_tx_scheme IRQMOD_TX_NAMES;
+extern const struct irqmod_rx_scheme irqmod_rx_adaptive, irqmod_rx_de,
+	irqmod_rx_dim, irqmod_rx_hybrid, irqmod_rx_ifpoll, irqmod_rx_interrupt,
+	irqmod_rx_napi, irqmod_rx_polling, irqmod_rx_shrink, irqmod_rx_standard,
+	irqmod_rx_timer;
+extern const struct irqmod_tx_scheme irqmod_tx_coalesce, irqmod_tx_interrupt,
+	irqmod_tx_off, irqmod_tx_poll;
 
 /* schemes.c */
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
@@ -275,7 +272,7 @@ static inline unsigned int irqmod_rx_weight(const struct irqmod_port *port)
 }
 
 /* sysfs.c: the files of the schemes' settings */
-extern struct attribute_group irqmod_group;
+extern const struct attribute_group irqmod_group;
 
 /**
  * struct irqmod_setting - a setting of a scheme, a file in sysfs
@@ -286,6 +283,8 @@ extern struct attribute_group irqmod_group;
  * @high: the greatest value
  * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
  * @restart: stop the scheme for the change, and start it again
+ * @rx: the receive scheme that has it (sysfs.c); NULL: a transmit scheme
+ * @tx: or that
  */
 struct irqmod_setting {
 	struct device_attribute attr;
@@ -294,6 +293,8 @@ struct irqmod_setting {
 	u32 high;
 	const char * const *names;
 	bool restart;
+	const struct irqmod_rx_scheme *rx;
+	const struct irqmod_tx_scheme *tx;
 };
 
 ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,

@@ -7,11 +7,30 @@
 #include "scheme.h"
 
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
-	IRQMOD_RX_ADDRESSES, NULL
+	&irqmod_rx_adaptive,
+	&irqmod_rx_de,
+#if IS_ENABLED(CONFIG_DIMLIB)
+	&irqmod_rx_dim,
+#endif
+	&irqmod_rx_hybrid,
+	&irqmod_rx_napi,
+#ifdef IRQMOD_INSTRUMENTS
+	&irqmod_rx_ifpoll,
+	&irqmod_rx_interrupt,
+	&irqmod_rx_polling,
+	&irqmod_rx_shrink,
+	&irqmod_rx_standard,
+	&irqmod_rx_timer,
+#endif
+	NULL
 };
 
 const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
-	IRQMOD_TX_ADDRESSES, NULL
+	&irqmod_tx_coalesce,
+	&irqmod_tx_interrupt,
+	&irqmod_tx_off,
+	&irqmod_tx_poll,
+	NULL
 };
 
 #define RX_SCHEMES	(ARRAY_SIZE(irqmod_rx_schemes) - 1)
@@ -70,24 +89,13 @@ void *irqmod_tx_state(const struct irqmod_queue *queue,
 	return NULL;
 }
 
-static void state_free(struct irqmod_queue *queue, void *state,
-		       void (*exit)(struct irqmod_queue *queue, void *state))
-{
-	if (state && exit)
-		exit(queue, state);
-	kfree(state);
-}
-
 void irqmod_states_free(struct irqmod_queue *queue)
 {
 	int i;
 
-	if (!queue->rx_states)
-		return;
-	for (i = 0; i < RX_SCHEMES; i++)
-		state_free(queue, queue->rx_states[i], irqmod_rx_schemes[i]->exit);
-	for (i = 0; i < TX_SCHEMES; i++)
-		state_free(queue, queue->tx_states[i], irqmod_tx_schemes[i]->exit);
+	/* Those of both directions. */
+	for (i = 0; queue->rx_states && i < RX_SCHEMES + TX_SCHEMES; i++)
+		kfree(queue->rx_states[i]);
 	kfree(queue->rx_states);
 	queue->rx_states = NULL;
 }

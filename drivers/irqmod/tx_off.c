@@ -108,7 +108,7 @@ static void tx_off_stop(struct irqmod_queue *queue)
 
 static IRQMOD_CHOICE(struct irqmod_off, tx_off_without, off_measures);
 
-static const struct attribute * const off_settings[] __maybe_unused = {
+static struct attribute *off_settings[] __maybe_unused = {
 	&irqmod_setting_tx_off_without.attr.attr,
 	NULL
 };

@@ -250,7 +250,7 @@ static IRQMOD_SETTING(struct irqmod_polling, rx_queue_low, 0,
 		      POLLING_MOST_HIGH - 1);
 static IRQMOD_SETTING(struct irqmod_polling, rx_cpu_percent, 1, 100);
 
-static const struct attribute * const polling_settings[] = {
+static struct attribute *polling_settings[] = {
 	&irqmod_setting_rx_quota.attr.attr,
 	&irqmod_setting_rx_queue_high.attr.attr,
 	&irqmod_setting_rx_queue_low.attr.attr,

@@ -154,7 +154,7 @@ static void rx_ifpoll_stop(struct irqmod_queue *queue)
 
 static IRQMOD_SETTING(struct irqmod_ifpoll, rx_user_percent, 0, 99);
 
-static const struct attribute * const ifpoll_settings[] = {
+static struct attribute *ifpoll_settings[] = {
 	&irqmod_setting_rx_user_percent.attr.attr,
 	NULL
 };

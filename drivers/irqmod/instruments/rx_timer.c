@@ -291,7 +291,7 @@ static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_refill, timer_refills);
 
-static const struct attribute * const timer_settings[] __maybe_unused = {
+static struct attribute *timer_settings[] __maybe_unused = {
 	&irqmod_setting_rx_timer_without.attr.attr,
 	&irqmod_setting_rx_timer_refill.attr.attr,
 	NULL

@@ -177,7 +177,7 @@ static ssize_t rx_limit_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(rx_limit);
 
-static const struct attribute * const shrink_settings[] = {
+static struct attribute *shrink_settings[] = {
 	&irqmod_setting_rx_pause_usecs.attr.attr,
 	&dev_attr_rx_limit.attr,
 	NULL
