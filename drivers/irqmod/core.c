@@ -140,6 +140,7 @@ static long rx_start_queue(void *data)
 	queue->rx_merges = false;
 	queue->napi.weight = irqmod_rx_weight(queue->port);
 	open = queue->rx->start(queue);
+	irqmod_deliver_chosen(queue);
 	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again(),
 	 * irqmod_poll(), irqmod_netpoll(), tx_timer_reclaim() and a transmit scheme's
 	 * full(): who sees it clear sees the scheme and its state.
@@ -242,7 +243,7 @@ static void tx_start_queue(struct irqmod_queue *queue)
 	irqmod_tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
 	queue->tx_state = irqmod_tx_state(queue, queue->tx);
-	queue->tx_switching = false;
+	WRITE_ONCE(queue->tx_switching, false);
 	queue->tx_since_irq = 0;
 	tx_limit(queue, queue->ops->tx_bytes &&
 		 (queue->tx->limits ||
@@ -280,7 +281,7 @@ static void tx_start(struct irqmod_port *port)
 /* The queue is locked. */
 static void tx_stop_queue(struct irqmod_queue *queue)
 {
-	queue->tx_switching = true;	/* a full ring must not arm the timer */
+	WRITE_ONCE(queue->tx_switching, true);	/* a full ring must not arm the timer */
 	queue->tx_irq_every = 0;
 	WRITE_ONCE(queue->tx_early, 0);
 	queue->tx_timed = false;

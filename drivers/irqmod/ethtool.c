@@ -19,7 +19,7 @@ unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
 /**
  * irqmod_get_coalesce() - get_coalesce of ethtool_ops
  * @netdev: a netdev with a port
- * @ec: gets rx-usecs, tx-usecs and tx-frames
+ * @ec: gets rx-usecs, tx-usecs, tx-frames and adaptive-rx
  * @kec: unused
  * @extack: unused
  *
@@ -31,6 +31,7 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 {
 	struct irqmod_port *port = irqmod_port(netdev);
 
+	ec->use_adaptive_rx_coalesce = port->rx->adaptive;
 	ec->rx_coalesce_usecs = irqmod_rx_usecs(port);
 	ec->tx_coalesce_usecs = port->tx_usecs;
 	ec->tx_max_coalesced_frames = port->tx_frames;
@@ -38,15 +39,33 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_coalesce);
 
+/* adaptive-rx chooses the scheme that adapts its interrupts; off is the default. */
+static int set_adaptive(struct irqmod_port *port, bool adaptive,
+			struct netlink_ext_ack *extack)
+{
+	const struct irqmod_rx_scheme *scheme = irqmod_rx_default(port);
+	int i;
+
+	if (port->rx->adaptive == adaptive)
+		return 0;
+	for (i = 0; adaptive && (scheme = irqmod_rx_schemes[i]); i++)
+		if (scheme->adaptive && irqmod_can(port, scheme->needs))
+			break;
+	if (scheme)
+		return irqmod_set_rx_scheme(port, scheme);
+	NL_SET_ERR_MSG_MOD(extack, "adaptive-rx: not with this kernel or hardware");
+	return -EOPNOTSUPP;
+}
+
 /**
  * irqmod_set_coalesce() - set_coalesce of ethtool_ops
  * @netdev: a netdev with a port
- * @ec: rx-usecs, tx-usecs and tx-frames
+ * @ec: rx-usecs, tx-usecs, tx-frames and adaptive-rx
  * @kec: unused
  * @extack: says which values are allowed
  *
  * Context: process, under RTNL.
- * Return: 0, or -EINVAL; then nothing has changed.
+ * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
  */
 int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
@@ -54,6 +73,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 {
 	struct irqmod_port *port = irqmod_port(netdev);
 	struct irqmod_queue *queue;
+	int err;
 
 	if (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
 	    ec->rx_coalesce_usecs > IRQMOD_USECS_MAX ||
@@ -67,6 +87,9 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
 		return -EINVAL;
 	}
+	err = set_adaptive(port, ec->use_adaptive_rx_coalesce, extack);
+	if (err)
+		return err;
 	/* An unchanged value keeps following the ring size if it did so before. */
 	if (ec->rx_coalesce_usecs != irqmod_rx_usecs(port))
 		port->rx_usecs = ec->rx_coalesce_usecs;

@@ -599,6 +599,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack);
 #define IRQMOD_COALESCE_PARAMS	(ETHTOOL_COALESCE_RX_USECS | \
+				 ETHTOOL_COALESCE_USE_ADAPTIVE_RX | \
 				 ETHTOOL_COALESCE_TX_USECS | \
 				 ETHTOOL_COALESCE_TX_MAX_FRAMES)
 int irqmod_get_sset_count(struct net_device *netdev, int sset);

@@ -105,6 +105,7 @@ IRQMOD_RX_SCHEME(dim) = {
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
 	.pauses = true,
+	.adaptive = true,
 	.state_size = sizeof(struct irqmod_dim),
 	.init = rx_dim_init,
 	.start = rx_dim_start,

@@ -65,6 +65,7 @@ struct irqmod_hybrid {
 
 	/* Settings. */
 	u32 rx_above;		/* enum hybrid_above */
+	u32 rx_above_weight;	/* 0: rx_weight */
 	u32 rx_cliff_pps;
 	u32 rx_epsilon_permille;
 	u32 rx_rate_window_ms;
@@ -250,6 +251,8 @@ static void rx_hybrid_changed(struct irqmod_queue *queue, void *state)
 	struct irqmod_hybrid *h = state;
 
 	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(queue->port) * NSEC_PER_USEC);
+	if (queue->rx_state == h && h->rx_above_weight)
+		queue->napi.weight = h->rx_above_weight;
 }
 
 static void rx_hybrid_init(struct irqmod_queue *queue, void *state)
@@ -279,6 +282,7 @@ static bool rx_hybrid_start(struct irqmod_queue *queue)
 	h->asked = false;
 	h->counting = false;
 	h->rests = false;
+	rx_hybrid_changed(queue, h);
 	irqmod_de_start(&h->de);
 	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL_PINNED);
 	return false;
@@ -311,6 +315,7 @@ static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
 static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
 static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
 static IRQMOD_CHOICE(struct irqmod_hybrid, rx_above, hybrid_aboves);
+static IRQMOD_SETTING(struct irqmod_hybrid, rx_above_weight, 0, NAPI_POLL_WEIGHT);
 
 static ssize_t rx_rate_pps_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
@@ -353,6 +358,7 @@ static struct attribute *hybrid_settings[] = {
 	&irqmod_setting_rx_epsilon_permille.attr.attr,
 	&irqmod_setting_rx_rate_window_ms.attr.attr,
 	&irqmod_setting_rx_above.attr.attr,
+	&irqmod_setting_rx_above_weight.attr.attr,
 	&dev_attr_rx_rate_pps.attr,
 	&dev_attr_rx_switches.attr,
 	NULL

@@ -24,6 +24,7 @@
  *	transmit ring is full meanwhile, TX is unmasked, and @irq called for it
  * @tasklet: frames are taken in a tasklet, or may be. netpoll cannot run it, and
  *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
+ * @adaptive: ethtool -C adaptive-rx chooses it
  * @preference: the supported scheme with the highest is the default
  * @state_size: bytes of private state per queue, zeroed when the port is
  *	registered; while the scheme is active, @rx_state of the queue points to it
@@ -44,6 +45,7 @@ struct irqmod_rx_scheme {
 	bool masks;
 	bool pauses;
 	bool tasklet;
+	bool adaptive;
 	int preference;
 	size_t state_size;
 	struct attribute **settings;
@@ -146,7 +148,7 @@ extern const struct irqmod_rx_scheme irqmod_rx_adaptive, irqmod_rx_de,
 	irqmod_rx_napi, irqmod_rx_polling, irqmod_rx_shrink, irqmod_rx_standard,
 	irqmod_rx_timer;
 extern const struct irqmod_tx_scheme irqmod_tx_coalesce, irqmod_tx_interrupt,
-	irqmod_tx_off, irqmod_tx_poll;
+	irqmod_tx_off, irqmod_tx_poll, irqmod_tx_rate;
 
 /* schemes.c */
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
@@ -245,6 +247,7 @@ static inline void irqmod_tx_close(struct irqmod_queue *queue, bool closed) { }
 void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_queue *queue, struct sk_buff *skb);
 void irqmod_deliver_as_napi(struct irqmod_queue *queue);
+void irqmod_deliver_chosen(struct irqmod_queue *queue);
 void irqmod_deliver_flush(struct irqmod_queue *queue);
 
 /* heads.c */

@@ -30,6 +30,9 @@ const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
 	&irqmod_tx_interrupt,
 	&irqmod_tx_off,
 	&irqmod_tx_poll,
+#ifdef IRQMOD_INSTRUMENTS
+	&irqmod_tx_rate,
+#endif
 	NULL
 };
 

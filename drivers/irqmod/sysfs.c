@@ -270,6 +270,7 @@ static struct attribute *files[FILES_MAX + 1] = {
 	&dev_attr_tx_scheme.attr,
 	&dev_attr_rx_weight.attr,
 };
+
 static u32 files_need[FILES_MAX];
 
 /* Hides the settings of schemes that the hardware does not support. */

@@ -45,6 +45,13 @@ if among interrupt "$RX_SCHEMES" && among poll "$TX_SCHEMES"; then
 	check "de" put "$IF0" rx_scheme de
 	check "... keeps what has been chosen" same "$(chosen "$IF0" tx_scheme)" coalesce
 fi
+if among dim "$RX_SCHEMES"; then
+	check "adaptive-rx" ethtool -C "$IF0" adaptive-rx on
+	check "... chooses dim" same "$(chosen "$IF0" rx_scheme)" dim
+	check "... and says so" sh -c "ethtool -c $IF0 | grep '^Adaptive RX: on'"
+	check "... not any more" ethtool -C "$IF0" adaptive-rx off
+	check "... is napi" same "$(chosen "$IF0" rx_scheme)" napi
+fi
 check "hybrid" put "$IF0" rx_scheme hybrid
 check "... estimates a rate" sh -c "ping -q -c 200 -i 0.002 $PEER0 >/dev/null; [ \$(cat $(file "$IF0" rx_rate_pps)) -gt 0 ]"
 check "napi" put "$IF0" rx_scheme napi

@@ -135,7 +135,7 @@ def test_every_field_with_a_place_is_a_setting() -> None:
     found = choices._settings()
     assert found == SETTINGS
     assert {one.field: one.type for one in found if one.type is str} == dict.fromkeys(
-        ("above", "timer_without", "timer_refill", "off_without", "napi_threads", "rx", "tx"), str
+        ("above", "timer_without", "timer_refill", "de_without", "off_without", "napi_threads", "rx", "tx"), str
     )
     assert {one.type for one in found} == {int, str}
     assert [one.field for one in found][-2:] == ["rx", "tx"], "schemes start with their settings"
