@@ -30,6 +30,18 @@
 #define irqmod_max_backlog()	READ_ONCE(netdev_max_backlog)
 #endif
 
+/* 6.8: the NAPI and the interrupt of a queue are known. Goes with 6.1. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define netif_queue_set_napi(netdev, index, type, napi)	((void)(napi))
+#define netif_napi_set_irq(napi, irq)			((void)(napi))
+#endif
+
+/* 6.13: settings of a NAPI are kept by its index. Goes with 6.12. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define netif_napi_add_config(netdev, napi, poll, index)	\
+	netif_napi_add(netdev, napi, poll)
+#endif
+
 /* 6.13: hrtimer_setup(), for which 6.15 dropped hrtimer_init(). Goes with 6.12. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define hrtimer_setup(timer, callback, clock, mode)		\
@@ -46,16 +58,6 @@ do {								\
 #define irqmod_net_dim(dim, sample)	net_dim(dim, &(sample))
 #else
 #define irqmod_net_dim(dim, sample)	net_dim(dim, sample)
-#endif
-
-/* 6.14: NAPIs are added and enabled under the device's lock. Goes with 6.12. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-#define netdev_lock(netdev)		((void)(netdev))
-#define netdev_unlock(netdev)		((void)(netdev))
-#define netif_napi_add_weight_locked	netif_napi_add_weight
-#define napi_enable_locked		napi_enable
-#define napi_disable_locked		napi_disable
-#define __netif_napi_del_locked		__netif_napi_del
 #endif
 
 /* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.

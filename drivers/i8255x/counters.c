@@ -64,19 +64,6 @@ static void i8255x_counters_ask(struct i8255x *np)
 	np->counters_asked = i8255x_try_command(np, CU_DUMP_RESET);
 }
 
-/* All counters up to now, unless the NIC takes longer than it should. */
-static void i8255x_counters_now(struct i8255x *np)
-{
-	int i;
-
-	if (!np->counters_on)
-		return;
-	i8255x_counters_collect(np);
-	i8255x_counters_ask(np);
-	for (i = 0; i < DUMP_WAIT_US && !i8255x_counters_collect(np); i++)
-		udelay(1);
-}
-
 /* Requests a dump at the first call (*@asked); true when that dump, or a later one,
  * has been added up.
  */
@@ -98,7 +85,7 @@ static bool i8255x_counters_complete(struct i8255x *np, bool *asked)
 	return complete;
 }
 
-/* As i8255x_counters_now(), but sleeps, for up to 10 ms. */
+/* All counters up to now, unless the NIC takes longer than 10 ms. Sleeps. */
 static void i8255x_counters_wait(struct i8255x *np)
 {
 	bool complete, asked = false;
@@ -193,12 +180,18 @@ void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	bool asked = false;
 	unsigned long flags;
 	u64 c[COUNTERS];
+	int i;
 
 	irqmod_get_stats64(netdev, stats);
+	/* Up to now, unless the NIC takes longer than it should. Interrupts stay
+	 * enabled, and a dump that another reader has requested will do.
+	 */
+	for (i = 0; i < DUMP_WAIT_US && !i8255x_counters_complete(np, &asked); i++)
+		udelay(1);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	i8255x_counters_now(np);
 	memcpy(c, np->counters, sizeof(c));
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 	stats->rx_missed_errors = c[COUNT_RX_RESOURCE] + c[COUNT_RX_OVERRUN];

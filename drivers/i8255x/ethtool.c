@@ -177,6 +177,39 @@ static void i8255x_get_ethtool_stats(struct net_device *netdev,
 			    data + irqmod_get_sset_count(netdev, ETH_SS_STATS));
 }
 
+static void i8255x_get_pause_stats(struct net_device *netdev,
+				   struct ethtool_pause_stats *stats)
+{
+	struct i8255x *np = netdev_priv(netdev);
+	u64 c[COUNTERS];
+
+	if (i8255x_counters_count(np) <= COUNT_RX_PAUSE)
+		return;
+	i8255x_get_counters(np, c);
+	stats->tx_pause_frames = c[COUNT_TX_PAUSE];
+	stats->rx_pause_frames = c[COUNT_RX_PAUSE];
+}
+
+static void i8255x_get_eth_mac_stats(struct net_device *netdev,
+				     struct ethtool_eth_mac_stats *stats)
+{
+	u64 c[COUNTERS];
+
+	i8255x_get_counters(netdev_priv(netdev), c);
+	stats->FramesTransmittedOK = c[COUNT_TX_GOOD];
+	stats->SingleCollisionFrames = c[COUNT_TX_SINGLE_COLLISIONS];
+	stats->MultipleCollisionFrames = c[COUNT_TX_MULTIPLE_COLLISIONS];
+	stats->FramesReceivedOK = c[COUNT_RX_GOOD];
+	stats->FrameCheckSequenceErrors = c[COUNT_RX_CRC];
+	stats->AlignmentErrors = c[COUNT_RX_ALIGNMENT];
+	stats->FramesWithDeferredXmissions = c[COUNT_TX_DEFERRED];
+	stats->LateCollisions = c[COUNT_TX_LATE_COLLISIONS];
+	stats->FramesAbortedDueToXSColls = c[COUNT_TX_MAX_COLLISIONS];
+	stats->FramesLostDueToIntMACXmitError = c[COUNT_TX_UNDERRUNS];
+	stats->CarrierSenseErrors = c[COUNT_TX_LOST_CARRIER];
+	stats->FramesLostDueToIntMACRcvError = c[COUNT_RX_OVERRUN];
+}
+
 static void i8255x_get_ringparam(struct net_device *netdev,
 				 struct ethtool_ringparam *ring,
 				 struct kernel_ethtool_ringparam *kring,
@@ -291,6 +324,8 @@ const struct ethtool_ops i8255x_ethtool_ops = {
 	.set_link_ksettings = i8255x_set_link_ksettings,
 	.get_pauseparam = i8255x_get_pauseparam,
 	.set_pauseparam = i8255x_set_pauseparam,
+	.get_pause_stats = i8255x_get_pause_stats,
+	.get_eth_mac_stats = i8255x_get_eth_mac_stats,
 	.get_ringparam = i8255x_get_ringparam,
 	.set_ringparam = i8255x_set_ringparam,
 	.get_coalesce = irqmod_get_coalesce,

@@ -202,6 +202,13 @@ static int i8255x_set_mac(struct net_device *netdev, void *address)
 }
 
 /* The configuration follows netdev->features; 1: they are set. */
+/* The chip verifies no checksums: its frames do not go through GRO. */
+static netdev_features_t i8255x_fix_features(struct net_device *netdev,
+					     netdev_features_t features)
+{
+	return features & ~NETIF_F_GRO;
+}
+
 static int i8255x_set_features(struct net_device *netdev,
 			       netdev_features_t features)
 {
@@ -257,6 +264,7 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_eth_ioctl = i8255x_ioctl,
 	.ndo_tx_timeout = i8255x_tx_timeout,
 	.ndo_get_stats64 = i8255x_get_stats64,
+	.ndo_fix_features = i8255x_fix_features,
 	.ndo_set_features = i8255x_set_features,
 #ifdef CONFIG_NET_POLL_CONTROLLER
 	.ndo_poll_controller = i8255x_poll_controller,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* irqmod: interrupts, start and stop, and changes of the scheme. */
+#include <linux/cpu.h>
+#include <linux/irq.h>
 #include <linux/rtnetlink.h>
+#include <linux/workqueue.h>
 
 #include "scheme.h"
 
@@ -51,6 +54,7 @@ static void count_interrupt(struct irqmod_queue *queue, u32 groups)
  */
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 {
+	u32 with_rx = READ_ONCE(queue->tx_with_rx);
 	unsigned long flags;
 
 	if (unlikely(!READ_ONCE(queue->up))) {
@@ -61,14 +65,15 @@ void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 		count_interrupt(queue, groups);
 	} else {
 		spin_lock_irqsave(&queue->irq_stats_lock, flags);
+		WRITE_ONCE(queue->cpu, smp_processor_id());
 		count_interrupt(queue, groups);
 		spin_unlock_irqrestore(&queue->irq_stats_lock, flags);
 	}
-	if ((groups & (IRQMOD_RX | queue->tx_with_rx)) &&
+	if ((groups & (IRQMOD_RX | with_rx)) &&
 	    /* Pairs with rx_start_queue(). */
 	    !smp_load_acquire(&queue->rx_stopping))
 		queue->rx->irq(queue);
-	if (groups & IRQMOD_TX & ~queue->tx_with_rx)
+	if (groups & IRQMOD_TX & ~with_rx)
 		queue->tx->irq(queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
@@ -89,8 +94,8 @@ void irqmod_rx_again(struct irqmod_queue *queue)
 }
 EXPORT_SYMBOL_GPL(irqmod_rx_again);
 
-/* Waits for handlers, and for softirqs on other CPUs, for which RCU waits: the
- * transmit timer (tx_with_rx) and the completions of a bus driver start the receive
+/* Waits for handlers, and for softirqs and polls on other CPUs, for which RCU waits:
+ * the transmit timer (tx_with_rx) and the completions of a bus driver start the receive
  * scheme, too. One that had seen rx_stopping clear might otherwise do so after
  * the scheme has stopped.
  */
@@ -104,26 +109,41 @@ static void irqmod_synchronize(const struct irqmod_port *port)
 	synchronize_net();
 }
 
-/* The poll of a queue's NAPI. */
+/* The poll of a queue's NAPI. The NAPI is enabled as long as it exists: to disable it for
+ * a change, or while the interface is down, would hang a write to threaded, with the
+ * lock that enabling needs (Linux 6.17 and later). So while the scheme is stopped, or has
+ * no poll, a poll does nothing: sockets and netpoll may call it at any time. rx_stop()
+ * waits for one that has seen rx_stopping clear: polls run with BH disabled, for which
+ * RCU waits, also for what they do after napi_complete_done().
+ */
 int irqmod_poll(struct napi_struct *napi, int budget)
 {
 	struct irqmod_queue *queue = container_of(napi, struct irqmod_queue,
 						  napi);
 
-	return rx_poll(queue, budget);
+	/* Acquire: pairs with rx_start_queue(). */
+	if (likely(!smp_load_acquire(&queue->rx_stopping) && queue->rx->poll))
+		return rx_poll(queue, budget);
+	if (budget)
+		napi_complete_done(napi, 0);
+	return 0;
 }
 
-static void rx_start_queue(struct irqmod_queue *queue)
+static long rx_start_queue(void *data)
 {
+	struct irqmod_queue *queue = data;
 	bool open;
 
 	irqmod_rx_quiet(queue, false);
 	queue->rx = queue->port->rx;
 	queue->rx_state = irqmod_rx_state(queue, queue->rx);
+	queue->rx_merges = false;
+	queue->napi.weight = irqmod_rx_weight(queue->port);
 	open = queue->rx->start(queue);
+	irqmod_deliver_chosen(queue);
 	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again(),
-	 * irqmod_netpoll(), tx_timer_reclaim() and a transmit scheme's full(): who
-	 * sees it clear sees the scheme and its state.
+	 * irqmod_poll(), irqmod_netpoll(), tx_timer_reclaim() and a transmit scheme's
+	 * full(): who sees it clear sees the scheme and its state.
 	 */
 	smp_store_release(&queue->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed
@@ -138,14 +158,37 @@ static void rx_start_queue(struct irqmod_queue *queue)
 	if (open)
 		queue->ops->unmask(queue, IRQMOD_RX);
 	local_bh_enable();
+	return 0;
 }
 
+/* The processor that takes the queue's interrupts; nr_cpu_ids or more: not known. */
+static unsigned int rx_cpu(const struct irqmod_queue *queue)
+{
+	const struct cpumask *mask;
+
+	if (!queue->irq)
+		return READ_ONCE(queue->cpu);
+	mask = irq_get_effective_affinity_mask(queue->irq);
+	return mask ? cpumask_any_and(mask, cpu_online_mask) : nr_cpu_ids;
+}
+
+/* Each queue is started where its interrupts are taken: that is where the timers of its
+ * scheme, which are pinned, run from then on, whatever processor asked for the start.
+ */
 static void rx_start(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
+	unsigned int cpu;
 
-	irqmod_for_each_queue(queue, port)
-		rx_start_queue(queue);
+	cpus_read_lock();
+	irqmod_for_each_queue(queue, port) {
+		cpu = rx_cpu(queue);
+		if (num_online_cpus() > 1 && cpu < nr_cpu_ids && cpu_online(cpu))
+			work_on_cpu(cpu, rx_start_queue, queue);
+		else
+			rx_start_queue(queue);
+	}
+	cpus_read_unlock();
 }
 
 static void rx_stop(struct irqmod_port *port)
@@ -200,9 +243,11 @@ static void tx_start_queue(struct irqmod_queue *queue)
 	irqmod_tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
 	queue->tx_state = irqmod_tx_state(queue, queue->tx);
-	queue->tx_switching = false;
+	WRITE_ONCE(queue->tx_switching, false);
 	queue->tx_since_irq = 0;
-	tx_limit(queue, queue->tx->limits && queue->ops->tx_bytes);
+	tx_limit(queue, queue->ops->tx_bytes &&
+		 (queue->tx->limits ||
+		  irqmod_can(queue->port, IRQMOD_CAP_TRANSFERS)));
 	/* What has been sent since the previous scheme was stopped. */
 	enough = irqmod_tx_start_reclaim(queue);
 	queue->tx->start(queue);
@@ -236,13 +281,13 @@ static void tx_start(struct irqmod_port *port)
 /* The queue is locked. */
 static void tx_stop_queue(struct irqmod_queue *queue)
 {
-	queue->tx_switching = true;	/* a full ring must not arm the timer */
+	WRITE_ONCE(queue->tx_switching, true);	/* a full ring must not arm the timer */
 	queue->tx_irq_every = 0;
 	WRITE_ONCE(queue->tx_early, 0);
 	queue->tx_timed = false;
 	queue->tx_queued = NULL;
 	queue->tx_in_softirq = false;
-	queue->tx_in_rx = false;
+	WRITE_ONCE(queue->tx_in_rx, false);
 	WRITE_ONCE(queue->tx_with_rx, 0);
 }
 
@@ -382,7 +427,7 @@ static void rx_changed(struct irqmod_queue *queue)
 	const struct irqmod_rx_scheme *scheme;
 	int i;
 
-	queue->napi.weight = queue->port->rx_weight;
+	queue->napi.weight = irqmod_rx_weight(queue->port);
 	for (i = 0; irqmod_rx_schemes[i]; i++) {
 		scheme = irqmod_rx_schemes[i];
 		if (scheme->changed && irqmod_can(queue->port, scheme->needs))
@@ -443,17 +488,27 @@ static int refuse_pair(const struct irqmod_port *port, const char *rx,
 	return -EOPNOTSUPP;
 }
 
+/* The transmit scheme, unless somebody has chosen it, is the default for this one. */
 int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme)
 {
+	const struct irqmod_tx_scheme *tx = port->tx;
+
 	ASSERT_RTNL();
 	if (port->rx == scheme)
 		return 0;
 	if (!irqmod_can(port, scheme->needs))
 		return refuse(port, scheme->name);
-	if (port->tx->needs_masks && !scheme->masks)
-		return refuse_pair(port, scheme->name, port->tx->name);
+	if (!port->tx_chosen)
+		tx = irqmod_tx_default(port, scheme);
+	if (tx->needs_masks && !scheme->masks)
+		return refuse_pair(port, scheme->name, tx->name);
 	irqmod_rx_pause(port);
+	if (tx != port->tx) {
+		irqmod_tx_pause(port);
+		port->tx = tx;
+		irqmod_tx_resume(port);
+	}
 	port->rx = scheme;
 	irqmod_rx_resume(port);
 	return 0;
@@ -463,12 +518,13 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme)
 {
 	ASSERT_RTNL();
-	if (port->tx == scheme)
-		return 0;
 	if (!irqmod_can(port, scheme->needs))
 		return refuse(port, scheme->name);
 	if (scheme->needs_masks && !port->rx->masks)
 		return refuse_pair(port, port->rx->name, scheme->name);
+	port->tx_chosen = true;
+	if (port->tx == scheme)
+		return 0;
 	irqmod_tx_pause(port);
 	port->tx = scheme;
 	irqmod_tx_resume(port);

@@ -13,6 +13,7 @@ struct irqmod_de {
 	unsigned int frames;		/* taken in this run */
 	bool busy;			/* RX is masked: from @irq to the end */
 	bool rests;			/* the timer goes on with the work */
+	u32 rx_de_without;		/* enum de_without; an instrument */
 };
 
 void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,

@@ -6,7 +6,7 @@
 #include "scheme.h"
 
 IRQMOD_PARAMETER(single_frames, bool, 0644,
-		 "For comparison: napi delivers each frame on its own, not as a list at the end of a pass; takes effect when the interface comes up (default N)");
+		 "For comparison: each frame is delivered on its own, not in a list at the end of a pass; takes effect when the interface comes up (default N)");
 
 /* Hard IRQ: queue the frame on input_pkt_queue. */
 void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb)
@@ -38,8 +38,13 @@ static void deliver_napi(struct irqmod_queue *queue, struct sk_buff *skb)
 	list_add_tail(&skb->list, &queue->rx_list);
 }
 
-/* The same, each frame at once. */
+/* The same, each frame at once, without and with the NAPI's ID. */
 static void deliver_single(struct irqmod_queue *queue, struct sk_buff *skb)
+{
+	netif_receive_skb(skb);
+}
+
+static void deliver_single_napi(struct irqmod_queue *queue, struct sk_buff *skb)
 {
 	skb_mark_napi_id(skb, &queue->napi);
 	netif_receive_skb(skb);
@@ -48,11 +53,21 @@ static void deliver_single(struct irqmod_queue *queue, struct sk_buff *skb)
 /* From now on frames are delivered with the NAPI's ID. */
 void irqmod_deliver_as_napi(struct irqmod_queue *queue)
 {
-	queue->deliver = irqmod_instrument(single_frames, false) ?
-			 deliver_single : deliver_napi;
+	queue->deliver = deliver_napi;
 }
 
-/* End of a pass. Why GRO is not used: "Lists instead of GRO" in ../README.md. */
+/* The scheme has chosen; the instrument changes its choice. */
+void irqmod_deliver_chosen(struct irqmod_queue *queue)
+{
+	if (!irqmod_instrument(single_frames, false))
+		return;
+	if (queue->deliver == irqmod_deliver_stack)
+		queue->deliver = deliver_single;
+	else if (queue->deliver == deliver_napi)
+		queue->deliver = deliver_single_napi;
+}
+
+/* End of a pass. */
 void irqmod_deliver_flush(struct irqmod_queue *queue)
 {
 	if (list_empty(&queue->rx_list))

@@ -19,7 +19,7 @@ unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
 /**
  * irqmod_get_coalesce() - get_coalesce of ethtool_ops
  * @netdev: a netdev with a port
- * @ec: gets rx-usecs, tx-usecs and tx-frames
+ * @ec: gets rx-usecs, tx-usecs, tx-frames and adaptive-rx
  * @kec: unused
  * @extack: unused
  *
@@ -31,6 +31,7 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 {
 	struct irqmod_port *port = irqmod_port(netdev);
 
+	ec->use_adaptive_rx_coalesce = port->rx->adaptive;
 	ec->rx_coalesce_usecs = irqmod_rx_usecs(port);
 	ec->tx_coalesce_usecs = port->tx_usecs;
 	ec->tx_max_coalesced_frames = port->tx_frames;
@@ -38,15 +39,33 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_coalesce);
 
+/* adaptive-rx chooses the scheme that adapts its interrupts; off is the default. */
+static int set_adaptive(struct irqmod_port *port, bool adaptive,
+			struct netlink_ext_ack *extack)
+{
+	const struct irqmod_rx_scheme *scheme = irqmod_rx_default(port);
+	int i;
+
+	if (port->rx->adaptive == adaptive)
+		return 0;
+	for (i = 0; adaptive && (scheme = irqmod_rx_schemes[i]); i++)
+		if (scheme->adaptive && irqmod_can(port, scheme->needs))
+			break;
+	if (scheme)
+		return irqmod_set_rx_scheme(port, scheme);
+	NL_SET_ERR_MSG_MOD(extack, "adaptive-rx: not with this kernel or hardware");
+	return -EOPNOTSUPP;
+}
+
 /**
  * irqmod_set_coalesce() - set_coalesce of ethtool_ops
  * @netdev: a netdev with a port
- * @ec: rx-usecs, tx-usecs and tx-frames
+ * @ec: rx-usecs, tx-usecs, tx-frames and adaptive-rx
  * @kec: unused
  * @extack: says which values are allowed
  *
  * Context: process, under RTNL.
- * Return: 0, or -EINVAL; then nothing has changed.
+ * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
  */
 int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
@@ -54,6 +73,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 {
 	struct irqmod_port *port = irqmod_port(netdev);
 	struct irqmod_queue *queue;
+	int err;
 
 	if (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
 	    ec->rx_coalesce_usecs > IRQMOD_USECS_MAX ||
@@ -67,6 +87,9 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
 		return -EINVAL;
 	}
+	err = set_adaptive(port, ec->use_adaptive_rx_coalesce, extack);
+	if (err)
+		return err;
 	/* An unchanged value keeps following the ring size if it did so before. */
 	if (ec->rx_coalesce_usecs != irqmod_rx_usecs(port))
 		port->rx_usecs = ec->rx_coalesce_usecs;
@@ -84,43 +107,47 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_set_coalesce);
 
+/* Those of the port, and those that only each of several queues has: for the port the
+ * kernel tells them.
+ */
 enum irqmod_stat {
 	RX_INTERRUPTS,
 	TX_INTERRUPTS,
-	RX_PACKETS,
-	RX_BYTES,
 	RX_POLLS,
 	RX_POLLS_DONE,
 	RX_NO_BUFFER,
-	RX_ERRORS,
 	RX_BACKLOG_DROPS,
-	TX_PACKETS,
-	TX_BYTES,
-	TX_ERRORS,
 	TX_RECLAIMS_XMIT,
 	TX_RECLAIMS_RX,
 	TX_RECLAIMS_TIMER,
 	TX_RECLAIMS_IRQ,
+	PORT_STATS,
+	RX_PACKETS = PORT_STATS,
+	RX_BYTES,
+	RX_ERRORS,
+	TX_PACKETS,
+	TX_BYTES,
+	TX_ERRORS,
 	STATS
 };
 
 static const char irqmod_stats[STATS][ETH_GSTRING_LEN] = {
 	[RX_INTERRUPTS] = "rx_interrupts",
 	[TX_INTERRUPTS] = "tx_interrupts",
-	[RX_PACKETS] = "rx_packets",
-	[RX_BYTES] = "rx_bytes",
 	[RX_POLLS] = "rx_polls",
 	[RX_POLLS_DONE] = "rx_polls_done",
 	[RX_NO_BUFFER] = "rx_no_buffer",
-	[RX_ERRORS] = "rx_errors",
 	[RX_BACKLOG_DROPS] = "rx_backlog_drops",
-	[TX_PACKETS] = "tx_packets",
-	[TX_BYTES] = "tx_bytes",
-	[TX_ERRORS] = "tx_errors",
 	[TX_RECLAIMS_XMIT] = "tx_reclaims_xmit",
 	[TX_RECLAIMS_RX] = "tx_reclaims_rx",
 	[TX_RECLAIMS_TIMER] = "tx_reclaims_timer",
 	[TX_RECLAIMS_IRQ] = "tx_reclaims_irq",
+	[RX_PACKETS] = "rx_packets",
+	[RX_BYTES] = "rx_bytes",
+	[RX_ERRORS] = "rx_errors",
+	[TX_PACKETS] = "tx_packets",
+	[TX_BYTES] = "tx_bytes",
+	[TX_ERRORS] = "tx_errors",
 };
 
 /**
@@ -136,7 +163,8 @@ int irqmod_get_sset_count(struct net_device *netdev, int sset)
 
 	if (sset != ETH_SS_STATS)
 		return -EOPNOTSUPP;
-	return port->queue_count > 1 ? (1 + port->queue_count) * STATS : STATS;
+	return PORT_STATS +
+	       (port->queue_count > 1 ? port->queue_count * STATS : 0);
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
 
@@ -153,11 +181,9 @@ void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 
 	if (sset != ETH_SS_STATS)
 		return;
-	memcpy(data, irqmod_stats, sizeof(irqmod_stats));
-	if (port->queue_count == 1)
-		return;
-	data += sizeof(irqmod_stats);
-	for (q = 0; q < port->queue_count; q++)
+	memcpy(data, irqmod_stats, PORT_STATS * ETH_GSTRING_LEN);
+	data += PORT_STATS * ETH_GSTRING_LEN;
+	for (q = 0; port->queue_count > 1 && q < port->queue_count; q++)
 		for (i = 0; i < STATS; i++)
 			ethtool_sprintf(&data, "queue%u_%s", q, irqmod_stats[i]);
 }
@@ -208,16 +234,16 @@ void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
-	u64 one[STATS], *each = port->queue_count > 1 ? data + STATS : NULL;
 	const struct irqmod_queue *queue;
+	u64 one[STATS], *each = data + PORT_STATS;
 	int i;
 
-	memset(data, 0, sizeof(one));
+	memset(data, 0, PORT_STATS * sizeof(*data));
 	irqmod_for_each_queue(queue, port) {
 		queue_stats(queue, one);
-		for (i = 0; i < STATS; i++)
+		for (i = 0; i < PORT_STATS; i++)
 			data[i] += one[i];
-		if (each) {
+		if (port->queue_count > 1) {
 			memcpy(each, one, sizeof(one));
 			each += STATS;
 		}

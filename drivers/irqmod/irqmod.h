@@ -252,6 +252,7 @@ struct irqmod_queue {
 	struct irqmod_port *port;
 	struct irqmod_queue *next;	/* of the port */
 	int irq;			/* for synchronize_irq(); 0: none */
+	unsigned int cpu;		/* without @irq: where the last completion came */
 	u16 index;			/* among those of the port */
 	bool tx_switching;		/* scheme change in progress */
 #ifdef IRQMOD_DEBUG
@@ -296,10 +297,11 @@ struct irqmod_port {
 					 */
 	unsigned int tx_usecs;		/* period of tx_timer */
 	unsigned int tx_frames;		/* packets per TX interrupt */
-	unsigned int rx_weight;		/* budget of a NAPI poll */
+	unsigned int rx_weight;		/* budget of a NAPI poll; 0: from the ring size */
 
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
+	bool tx_chosen;			/* otherwise the default for @rx */
 	bool up;
 	struct irqmod_queue *queues;	/* the first; see irqmod_for_each_queue() */
 	u16 queue_count;
@@ -573,7 +575,9 @@ static inline void irqmod_tx_completed(struct irqmod_queue *queue,
  * A posted write may reach the device after the last look at the ring, and takes
  * the cause of what comes in between. TX always needs the flush: nobody
  * acknowledges it again. RX that is taken in softirq does not: @rx_ack, which
- * flushes, precedes the last look, or a timer looks again.
+ * flushes, precedes the last look, or a timer looks again. That holds only on this
+ * processor, whose writes reach the device in order. So RX does if a poll may run on
+ * another one: in a thread, or one that is under way (in a process, busy polling).
  *
  * Return: true if a read of the device must follow the ack.
  */
@@ -581,13 +585,11 @@ static inline bool irqmod_must_flush_ack(const struct irqmod_queue *queue,
 					 u32 groups)
 {
 	return groups & IRQMOD_TX ||
-	       (groups & IRQMOD_RX && !queue->rx_in_softirq);
+	       (groups & IRQMOD_RX &&
+		(!queue->rx_in_softirq ||
+		 unlikely(READ_ONCE(queue->napi.state) &
+			  (NAPIF_STATE_SCHED | NAPIF_STATE_THREADED))));
 }
-
-/* For NAPIs besides those of the schemes. */
-void irqmod_napi_open(struct net_device *netdev, struct napi_struct *napi,
-		      int (*poll)(struct napi_struct *, int), int weight);
-void irqmod_napi_close(struct net_device *netdev, struct napi_struct *napi);
 
 /* ethtool and netdev operations common to all drivers. */
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
@@ -597,6 +599,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack);
 #define IRQMOD_COALESCE_PARAMS	(ETHTOOL_COALESCE_RX_USECS | \
+				 ETHTOOL_COALESCE_USE_ADAPTIVE_RX | \
 				 ETHTOOL_COALESCE_TX_USECS | \
 				 ETHTOOL_COALESCE_TX_MAX_FRAMES)
 int irqmod_get_sset_count(struct net_device *netdev, int sset);

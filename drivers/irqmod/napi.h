@@ -5,9 +5,7 @@
 
 #include "scheme.h"
 
-void irqmod_napi_start_poll(struct irqmod_queue *queue);
 void irqmod_napi_start(struct irqmod_queue *queue);
-void irqmod_napi_stop(struct irqmod_queue *queue);
 void irqmod_napi_schedule(struct irqmod_queue *queue);
 int irqmod_napi_pass(struct irqmod_queue *queue, int budget);
 int irqmod_napi_completions(struct irqmod_queue *queue);

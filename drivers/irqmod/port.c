@@ -3,6 +3,7 @@
 #include <linux/module.h>
 
 #include "scheme.h"
+#include "../compat.h"
 
 #define DEFAULT_TX_USECS	1000
 #define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
@@ -43,6 +44,7 @@ static int init_queue(struct irqmod_queue *queue)
 	netif_tx_stop_queue(queue->txq);
 	queue->tx_switching = true;	/* until irqmod_start() */
 	queue->rx_limit = UINT_MAX;
+	queue->cpu = nr_cpu_ids;
 	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
 						    : IRQMOD_CHUNKS_FAST;
 	spin_lock_init(&queue->tx_lock);
@@ -54,6 +56,21 @@ static int init_queue(struct irqmod_queue *queue)
 	hrtimer_setup(&queue->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	return irqmod_states_alloc(queue);
+}
+
+/* A queue has the same NAPI as long as it exists, with its ID, settings and thread. */
+static void add_napi(struct irqmod_queue *queue)
+{
+	struct net_device *netdev = queue->netdev;
+
+	netif_napi_add_config(netdev, &queue->napi, irqmod_poll, queue->index);
+	if (queue->irq)
+		netif_napi_set_irq(&queue->napi, queue->irq);
+	netif_queue_set_napi(netdev, queue->index, NETDEV_QUEUE_TYPE_RX,
+			     &queue->napi);
+	netif_queue_set_napi(netdev, queue->index, NETDEV_QUEUE_TYPE_TX,
+			     &queue->napi);
+	napi_enable(&queue->napi);
 }
 
 /**
@@ -99,10 +116,9 @@ int irqmod_register(struct irqmod_port *port)
 		return -EINVAL;
 
 	port->rx = irqmod_rx_default(port);
-	port->tx = irqmod_tx_default(port);
+	port->tx = irqmod_tx_default(port, port->rx);
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
-	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
 	irqmod_set_rings(port, port->rx_ring, port->tx_ring);
 
 	irqmod_for_each_queue(queue, port) {
@@ -110,6 +126,8 @@ int irqmod_register(struct irqmod_port *port)
 		if (err)
 			goto free_states;
 	}
+	irqmod_for_each_queue(queue, port)
+		add_napi(queue);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
 	return 0;
 
@@ -132,8 +150,11 @@ void irqmod_unregister(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
 
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
+		napi_disable(&queue->napi);
+		netif_napi_del(&queue->napi);
 		irqmod_states_free(queue);
+	}
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);
 

@@ -107,7 +107,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 {
 	unsigned int packets;
 
-	if (!queue->tx_in_rx || !queue->ops->tx_outstanding(queue))
+	if (!READ_ONCE(queue->tx_in_rx) || !queue->ops->tx_outstanding(queue))
 		return;
 	packets = tx_reclaim_in_pass(queue);
 	/* Also without a packet: what the driver has on the ring besides (8255x:
@@ -156,9 +156,9 @@ void irqmod_netpoll(struct irqmod_queue *queue)
 		return;
 	ours = !queue->tx_switching;
 	/* Acquire: pairs with rx_start_queue(). rx_stop() waits for us. */
-	if (queue->tx_with_rx && smp_load_acquire(&queue->rx_stopping))
+	if (READ_ONCE(queue->tx_with_rx) && smp_load_acquire(&queue->rx_stopping))
 		ours = false;
-	else if (queue->tx_with_rx)
+	else if (READ_ONCE(queue->tx_with_rx))
 		ours = ours && queue->rx->tasklet;
 	if (ours)
 		packets = tx_netpoll_reclaim(queue);
@@ -214,7 +214,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 	unsigned int packets = 0;
 	unsigned long flags;
 
-	if (queue->tx_with_rx) {
+	if (READ_ONCE(queue->tx_with_rx)) {
 		/* A pass over the receive ring reclaims. Another CPU may be at
 		 * it: schemes allow this (@irq in scheme.h).
 		 */
@@ -231,7 +231,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 		/* While the scheme is being stopped, a pass over the receive ring
 		 * may still be reclaiming without the lock: tx_stop() waits for it.
 		 */
-		if (!queue->tx_switching && !queue->tx_with_rx)
+		if (!queue->tx_switching && !READ_ONCE(queue->tx_with_rx))
 			packets = tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);

@@ -163,7 +163,7 @@ static void adaptive_later(struct irqmod_adaptive *a, u64 ns)
 		WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
 	}
 	WRITE_ONCE(a->waits, true);
-	hrtimer_start(&a->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
+	hrtimer_start(&a->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED);
 }
 
 static enum hrtimer_restart adaptive_timer(struct hrtimer *timer)
@@ -264,7 +264,7 @@ static void rx_adaptive_init(struct irqmod_queue *queue, void *state)
 	a->queue = queue;
 	tasklet_setup(&a->tasklet, adaptive_work);
 	hrtimer_setup(&a->timer, adaptive_timer, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 }
 
 static bool rx_adaptive_start(struct irqmod_queue *queue)

@@ -16,6 +16,10 @@
  * processes only get these ticks, which is what the paper calls starvation.
  * (One second was too long: a task that missed one pause had to wait for the
  * next.)
+ *
+ * An instrument, rx_de_without, disables this. tick: there is no pause of a tick.
+ * pauses: there is none at all, as in the paper. Then a lasting overload ends in the
+ * watchdog.
  */
 #include <linux/jiffies.h>
 
@@ -25,6 +29,24 @@
 #define DE_REST_NS	((u64)TICK_NSEC)
 #define DE_BREATH_NS	1000
 #define DE_PASS		64
+
+enum de_without {
+	WITHOUT_NOTHING,
+	WITHOUT_TICK,
+	WITHOUT_PAUSES,
+};
+
+static const char * const de_measures[] = {
+	[WITHOUT_NOTHING] = "nothing",
+	[WITHOUT_TICK] = "tick",
+	[WITHOUT_PAUSES] = "pauses",
+	NULL
+};
+
+static enum de_without de_without(const struct irqmod_de *de)
+{
+	return irqmod_instrument(de->rx_de_without, WITHOUT_NOTHING);
+}
 
 void irqmod_de_schedule(struct irqmod_de *de)
 {
@@ -50,12 +72,13 @@ static void de_pause(struct irqmod_de *de)
 {
 	u64 pause_ns = DE_BREATH_NS;
 
-	if (time_after(jiffies, READ_ONCE(de->rest_at))) {
+	if (time_after(jiffies, READ_ONCE(de->rest_at)) &&
+	    de_without(de) != WITHOUT_TICK) {
 		pause_ns = DE_REST_NS;
 		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
 	}
 	WRITE_ONCE(de->rests, true);
-	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL);
+	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL_PINNED);
 }
 
 /* One pass of a run; de->frames is 0 before the first one. True: the run goes
@@ -69,7 +92,8 @@ bool irqmod_de_pass(struct irqmod_de *de)
 	irqmod_tx_rx_reclaim(queue);
 	if (taken) {
 		de->frames += taken;
-		if (de->frames < queue->rx_ring)
+		if (de->frames < queue->rx_ring ||
+		    de_without(de) == WITHOUT_PAUSES)
 			return true;
 		de_pause(de);
 		return false;
@@ -100,7 +124,7 @@ void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
 	de->queue = queue;
 	tasklet_setup(&de->tasklet, work);
 	hrtimer_setup(&de->rest_timer, de_rested, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 }
 
 void irqmod_de_start(struct irqmod_de *de)
@@ -156,6 +180,13 @@ static void rx_de_irq(struct irqmod_queue *queue)
 	irqmod_de_schedule(queue->rx_state);
 }
 
+static IRQMOD_CHOICE(struct irqmod_de, rx_de_without, de_measures);
+
+static struct attribute *de_settings[] __maybe_unused = {
+	&irqmod_setting_rx_de_without.attr.attr,
+	NULL
+};
+
 IRQMOD_RX_SCHEME(de) = {
 	.name = "de",
 	.needs = IRQMOD_CAP_MASK,
@@ -163,6 +194,7 @@ IRQMOD_RX_SCHEME(de) = {
 	.pauses = true,
 	.tasklet = true,
 	.state_size = sizeof(struct irqmod_de),
+	.settings = irqmod_instrument(de_settings, NULL),
 	.init = rx_de_init,
 	.start = rx_de_start,
 	.stop = rx_de_stop,

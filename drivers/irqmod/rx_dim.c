@@ -62,10 +62,10 @@ static int rx_dim_poll(struct irqmod_queue *queue, int budget)
 		return budget;
 	if (done)
 		dim_sample(d);
-	if (!done || !period || READ_ONCE(queue->rx_stopping))
+	if (!done || !period)
 		return irqmod_napi_end(queue, done, budget);
 	if (napi_complete_done(&queue->napi, done))
-		hrtimer_start(&d->timer, period, HRTIMER_MODE_REL);
+		hrtimer_start(&d->timer, period, HRTIMER_MODE_REL_PINNED);
 	return done;
 }
 
@@ -74,7 +74,7 @@ static void rx_dim_init(struct irqmod_queue *queue, void *state)
 	struct irqmod_dim *d = state;
 
 	d->queue = queue;
-	hrtimer_setup(&d->timer, dim_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_setup(&d->timer, dim_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
 	INIT_WORK(&d->dim.work, dim_apply);
 	d->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
 }
@@ -95,11 +95,7 @@ static void rx_dim_stop(struct irqmod_queue *queue)
 {
 	struct irqmod_dim *d = queue->rx_state;
 
-	/* With rx_stopping set a poll does not start the timer; one on another
-	 * CPU may have seen it clear. napi_disable() waits for the poll that the
-	 * timer schedules, and synchronize_net() for the end of all.
-	 */
-	irqmod_napi_stop(queue);
+	/* Only polls start it, and there are none any more. */
 	hrtimer_cancel(&d->timer);
 	cancel_work_sync(&d->dim.work);
 }
@@ -109,6 +105,7 @@ IRQMOD_RX_SCHEME(dim) = {
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
 	.pauses = true,
+	.adaptive = true,
 	.state_size = sizeof(struct irqmod_dim),
 	.init = rx_dim_init,
 	.start = rx_dim_start,

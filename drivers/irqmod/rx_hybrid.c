@@ -65,6 +65,7 @@ struct irqmod_hybrid {
 
 	/* Settings. */
 	u32 rx_above;		/* enum hybrid_above */
+	u32 rx_above_weight;	/* 0: rx_weight */
 	u32 rx_cliff_pps;
 	u32 rx_epsilon_permille;
 	u32 rx_rate_window_ms;
@@ -174,7 +175,7 @@ static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 	if (now < READ_ONCE(*rested_ns)) {
 		if (irqmod_cpu_wanted()) {
 			hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
-				      HRTIMER_MODE_REL);
+				      HRTIMER_MODE_REL_PINNED);
 			return HRTIMER_NORESTART;
 		}
 		/* Nobody to rest for. What is left is not owed later. */
@@ -209,7 +210,7 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 	WRITE_ONCE(h->look_ns, look_ns);
 	WRITE_ONCE(h->rests, true);
 	if (napi_complete_done(&h->de.queue->napi, done))
-		hrtimer_start(&h->pacer, ns_to_ktime(wait_ns), HRTIMER_MODE_REL);
+		hrtimer_start(&h->pacer, ns_to_ktime(wait_ns), HRTIMER_MODE_REL_PINNED);
 	else
 		WRITE_ONCE(h->rests, false);
 	return done;
@@ -250,6 +251,8 @@ static void rx_hybrid_changed(struct irqmod_queue *queue, void *state)
 	struct irqmod_hybrid *h = state;
 
 	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(queue->port) * NSEC_PER_USEC);
+	if (queue->rx_state == h && h->rx_above_weight)
+		queue->napi.weight = h->rx_above_weight;
 }
 
 static void rx_hybrid_init(struct irqmod_queue *queue, void *state)
@@ -258,9 +261,9 @@ static void rx_hybrid_init(struct irqmod_queue *queue, void *state)
 
 	irqmod_de_init(&h->de, queue, rx_hybrid_work);
 	hrtimer_setup(&h->timer, hybrid_window, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 	hrtimer_setup(&h->pacer, hybrid_rested, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 	h->rx_cliff_pps = DEFAULT_CLIFF_PPS;
 	h->rx_epsilon_permille = DEFAULT_EPSILON;
 	h->rx_rate_window_ms = DEFAULT_WINDOW_MS;
@@ -279,9 +282,9 @@ static bool rx_hybrid_start(struct irqmod_queue *queue)
 	h->asked = false;
 	h->counting = false;
 	h->rests = false;
-	irqmod_napi_start_poll(queue);
+	rx_hybrid_changed(queue, h);
 	irqmod_de_start(&h->de);
-	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL);
+	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL_PINNED);
 	return false;
 }
 
@@ -289,12 +292,9 @@ static void rx_hybrid_stop(struct irqmod_queue *queue)
 {
 	struct irqmod_hybrid *h = queue->rx_state;
 
+	/* There are no polls any more, which alone start the pacer. */
 	hrtimer_cancel(&h->timer);
-	/* The tasklet may schedule the poll and the poll the tasklet. Once
-	 * the poll is disabled, neither can restart the other.
-	 */
-	irqmod_napi_stop(queue);
-	hrtimer_cancel(&h->pacer);	/* started by the poll alone */
+	hrtimer_cancel(&h->pacer);
 	irqmod_de_stop(&h->de);
 }
 
@@ -315,6 +315,7 @@ static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
 static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
 static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
 static IRQMOD_CHOICE(struct irqmod_hybrid, rx_above, hybrid_aboves);
+static IRQMOD_SETTING(struct irqmod_hybrid, rx_above_weight, 0, NAPI_POLL_WEIGHT);
 
 static ssize_t rx_rate_pps_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
@@ -324,6 +325,9 @@ static ssize_t rx_rate_pps_show(struct device *dev,
 	const struct irqmod_hybrid *h;
 	u64 rate_pps = 0;
 
+	/* Another scheme does not estimate. */
+	if (port->rx != &irqmod_rx_hybrid)
+		return sysfs_emit(buf, "0\n");
 	irqmod_for_each_queue(queue, port) {
 		h = irqmod_rx_state(queue, &irqmod_rx_hybrid);
 		rate_pps += estimator_rate_pps(&h->estimator,
@@ -349,11 +353,12 @@ static ssize_t rx_switches_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(rx_switches);
 
-static const struct attribute * const hybrid_settings[] = {
+static struct attribute *hybrid_settings[] = {
 	&irqmod_setting_rx_cliff_pps.attr.attr,
 	&irqmod_setting_rx_epsilon_permille.attr.attr,
 	&irqmod_setting_rx_rate_window_ms.attr.attr,
 	&irqmod_setting_rx_above.attr.attr,
+	&irqmod_setting_rx_above_weight.attr.attr,
 	&dev_attr_rx_rate_pps.attr,
 	&dev_attr_rx_switches.attr,
 	NULL

@@ -5,7 +5,6 @@
  * it is empty. In an overload the NIC drops the excess at no cost.
  */
 #include "napi.h"
-#include "../compat.h"
 
 /* Masks RX even if the poll is already running in a process (busy polling): it
  * takes the frames, so their interrupts are of no use. Its last poll unmasks RX.
@@ -81,65 +80,6 @@ void irqmod_napi_start(struct irqmod_queue *queue)
 	queue->rx_deferred = false;
 	queue->rx_in_softirq = true;
 	queue->rx_merges = true;
-	irqmod_napi_start_poll(queue);
-}
-
-/* For a scheme that delivers in its own way. */
-void irqmod_napi_start_poll(struct irqmod_queue *queue)
-{
-	irqmod_napi_open(queue->netdev, &queue->napi, irqmod_poll,
-			 queue->port->rx_weight);
-}
-
-/**
- * irqmod_napi_open() - adds a NAPI and enables it
- * @netdev: the device
- * @napi: the NAPI, closed
- * @poll: its poll
- * @weight: its weight
- *
- * A NAPI exists while it can poll. Otherwise a write to threaded would be accepted
- * without an effect or, from Linux 6.17 on, wait until it is enabled, with the lock
- * that enabling it takes (napi_stop_kthread()). One that has just been added has an
- * ID that no socket knows.
- *
- * Context: process, under RTNL.
- */
-void irqmod_napi_open(struct net_device *netdev, struct napi_struct *napi,
-		      int (*poll)(struct napi_struct *, int), int weight)
-{
-	netdev_lock(netdev);
-	netif_napi_add_weight_locked(netdev, napi, poll, weight);
-	napi_enable_locked(napi);
-	netdev_unlock(netdev);
-}
-EXPORT_SYMBOL_GPL(irqmod_napi_open);
-
-/**
- * irqmod_napi_close() - disables a NAPI and deletes it
- * @netdev: the device
- * @napi: the NAPI, open
- *
- * When it returns, no poll is running, nor what a poll on another CPU does after
- * napi_complete_done(): it still looks at the ring and unmasks RX. Disabling does not
- * wait for that. Polls run with BH disabled, for which RCU waits.
- *
- * Context: process, under RTNL. Sleeps.
- */
-void irqmod_napi_close(struct net_device *netdev, struct napi_struct *napi)
-{
-	netdev_lock(netdev);
-	napi_disable_locked(napi);
-	__netif_napi_del_locked(napi);
-	netdev_unlock(netdev);
-	synchronize_net();
-}
-EXPORT_SYMBOL_GPL(irqmod_napi_close);
-
-void irqmod_napi_stop(struct irqmod_queue *queue)
-{
-	irqmod_napi_close(queue->netdev, &queue->napi);
-	queue->rx_merges = false;
 }
 
 static bool rx_napi_start(struct irqmod_queue *queue)
@@ -148,12 +88,17 @@ static bool rx_napi_start(struct irqmod_queue *queue)
 	return false;
 }
 
+static void rx_napi_stop(struct irqmod_queue *queue)
+{
+	/* The engine has waited for the poll. */
+}
+
 IRQMOD_RX_SCHEME(napi) = {
 	.name = "napi",
 	.masks = true,
 	.preference = 1,
 	.start = rx_napi_start,
-	.stop = irqmod_napi_stop,
+	.stop = rx_napi_stop,
 	.irq = irqmod_napi_schedule,
 	.poll = rx_napi_poll,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The interface between the engine and a scheme. A scheme is one file, rx_NAME.c
- * with an IRQMOD_RX_SCHEME(NAME), or tx_NAME.c with an IRQMOD_TX_SCHEME(NAME).
- * Kbuild finds it by the name of the file.
+ * with an IRQMOD_RX_SCHEME(NAME), or tx_NAME.c with an IRQMOD_TX_SCHEME(NAME). It is
+ * declared below, and listed in schemes.c and Kbuild.
  */
 #ifndef IRQMOD_SCHEME_H
 #define IRQMOD_SCHEME_H
@@ -24,6 +24,7 @@
  *	transmit ring is full meanwhile, TX is unmasked, and @irq called for it
  * @tasklet: frames are taken in a tasklet, or may be. netpoll cannot run it, and
  *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
+ * @adaptive: ethtool -C adaptive-rx chooses it
  * @preference: the supported scheme with the highest is the default
  * @state_size: bytes of private state per queue, zeroed when the port is
  *	registered; while the scheme is active, @rx_state of the queue points to it
@@ -44,14 +45,13 @@ struct irqmod_rx_scheme {
 	bool masks;
 	bool pauses;
 	bool tasklet;
+	bool adaptive;
 	int preference;
 	size_t state_size;
-	const struct attribute * const *settings;
+	struct attribute **settings;
 
 	/** @init: sets the private state's defaults, timers and tasklets. Optional. */
 	void (*init)(struct irqmod_queue *queue, void *state);
-	/** @exit: before the private state is freed; stopped. Optional. */
-	void (*exit)(struct irqmod_queue *queue, void *state);
 	/**
 	 * @changed: a setting changed, or rx-usecs or the ring did. Under RTNL,
 	 * active or not. Optional.
@@ -94,7 +94,8 @@ struct irqmod_rx_scheme {
  * @name: its name in sysfs
  * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
  * @needs_masks: needs a receive scheme that masks RX
- * @preference: the supported scheme with the highest is the default
+ * @preference: the supported scheme with the highest is the default, of those that go
+ *	together with the receive scheme
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
  * @limits: completions are taken in each pass over the receive ring, so that byte
  *	queue limits suit it. Passes follow an interrupt at once, except with
@@ -112,12 +113,10 @@ struct irqmod_tx_scheme {
 	bool in_irq;
 	bool limits;
 	size_t state_size;
-	const struct attribute * const *settings;
+	struct attribute **settings;
 
 	/** @init: sets the private state's defaults and tasklets. Optional. */
 	void (*init)(struct irqmod_queue *queue, void *state);
-	/** @exit: before the private state is freed; stopped. Optional. */
-	void (*exit)(struct irqmod_queue *queue, void *state);
 	/** @start: sets the queue's tx_ fields. The queue is locked. */
 	void (*start)(struct irqmod_queue *queue);
 	/**
@@ -144,17 +143,19 @@ struct irqmod_tx_scheme {
 #define IRQMOD_RX_SCHEME(scheme)	const struct irqmod_rx_scheme irqmod_rx_##scheme
 #define IRQMOD_TX_SCHEME(scheme)	const struct irqmod_tx_scheme irqmod_tx_##scheme
 
-/* All schemes. Kbuild defines the names, irqmod_rx_NAME and irqmod_tx_NAME, and
- * their addresses, for the tables in schemes.c.
- */
-extern const struct irqmod_rx_scheme IRQMOD_RX_NAMES;
-extern const struct irqmod_tx_scheme IRQMOD_TX_NAMES;
+extern const struct irqmod_rx_scheme irqmod_rx_adaptive, irqmod_rx_de,
+	irqmod_rx_dim, irqmod_rx_hybrid, irqmod_rx_ifpoll, irqmod_rx_interrupt,
+	irqmod_rx_napi, irqmod_rx_polling, irqmod_rx_shrink, irqmod_rx_standard,
+	irqmod_rx_timer;
+extern const struct irqmod_tx_scheme irqmod_tx_coalesce, irqmod_tx_interrupt,
+	irqmod_tx_off, irqmod_tx_poll, irqmod_tx_rate;
 
 /* schemes.c */
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
 const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port);
-const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port);
+const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port,
+						 const struct irqmod_rx_scheme *rx);
 void *irqmod_rx_state(const struct irqmod_queue *queue,
 		      const struct irqmod_rx_scheme *scheme);
 void *irqmod_tx_state(const struct irqmod_queue *queue,
@@ -179,7 +180,7 @@ static inline bool irqmod_can(const struct irqmod_port *port, u32 needs)
 /* Masks RX, and TX as well if completions are taken with the frames. */
 static inline void irqmod_rx_mask(struct irqmod_queue *queue)
 {
-	queue->ops->mask(queue, IRQMOD_RX | queue->tx_with_rx);
+	queue->ops->mask(queue, IRQMOD_RX | READ_ONCE(queue->tx_with_rx));
 }
 
 /* The owner of the ring leaves it to another context without unmasking RX. */
@@ -193,7 +194,7 @@ static inline void irqmod_rx_give(struct irqmod_queue *queue)
 static inline void irqmod_rx_unmask(struct irqmod_queue *queue)
 {
 	irqmod_rx_give(queue);
-	queue->ops->unmask(queue, IRQMOD_RX | queue->tx_with_rx);
+	queue->ops->unmask(queue, IRQMOD_RX | READ_ONCE(queue->tx_with_rx));
 }
 
 /* Whether the CPU is wanted by a task: a softirq or an interrupt asks whether it
@@ -246,6 +247,7 @@ static inline void irqmod_tx_close(struct irqmod_queue *queue, bool closed) { }
 void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_queue *queue, struct sk_buff *skb);
 void irqmod_deliver_as_napi(struct irqmod_queue *queue);
+void irqmod_deliver_chosen(struct irqmod_queue *queue);
 void irqmod_deliver_flush(struct irqmod_queue *queue);
 
 /* heads.c */
@@ -263,8 +265,17 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 /* ethtool.c */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
 
+/* The budget of a poll: the user's setting, or half the ring. If a poll took the whole
+ * ring, the chip would have filled it in the meantime, and dropped frames until the next.
+ */
+static inline unsigned int irqmod_rx_weight(const struct irqmod_port *port)
+{
+	return port->rx_weight ?: clamp(port->rx_ring / 2, 1u,
+					(unsigned int)NAPI_POLL_WEIGHT);
+}
+
 /* sysfs.c: the files of the schemes' settings */
-extern struct attribute_group irqmod_group;
+extern const struct attribute_group irqmod_group;
 
 /**
  * struct irqmod_setting - a setting of a scheme, a file in sysfs
@@ -275,6 +286,8 @@ extern struct attribute_group irqmod_group;
  * @high: the greatest value
  * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
  * @restart: stop the scheme for the change, and start it again
+ * @rx: the receive scheme that has it (sysfs.c); NULL: a transmit scheme
+ * @tx: or that
  */
 struct irqmod_setting {
 	struct device_attribute attr;
@@ -283,6 +296,8 @@ struct irqmod_setting {
 	u32 high;
 	const char * const *names;
 	bool restart;
+	const struct irqmod_rx_scheme *rx;
+	const struct irqmod_tx_scheme *tx;
 };
 
 ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,

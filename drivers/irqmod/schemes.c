@@ -7,11 +7,33 @@
 #include "scheme.h"
 
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
-	IRQMOD_RX_ADDRESSES, NULL
+	&irqmod_rx_adaptive,
+	&irqmod_rx_de,
+#if IS_ENABLED(CONFIG_DIMLIB)
+	&irqmod_rx_dim,
+#endif
+	&irqmod_rx_hybrid,
+	&irqmod_rx_napi,
+#ifdef IRQMOD_INSTRUMENTS
+	&irqmod_rx_ifpoll,
+	&irqmod_rx_interrupt,
+	&irqmod_rx_polling,
+	&irqmod_rx_shrink,
+	&irqmod_rx_standard,
+	&irqmod_rx_timer,
+#endif
+	NULL
 };
 
 const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
-	IRQMOD_TX_ADDRESSES, NULL
+	&irqmod_tx_coalesce,
+	&irqmod_tx_interrupt,
+	&irqmod_tx_off,
+	&irqmod_tx_poll,
+#ifdef IRQMOD_INSTRUMENTS
+	&irqmod_tx_rate,
+#endif
+	NULL
 };
 
 #define RX_SCHEMES	(ARRAY_SIZE(irqmod_rx_schemes) - 1)
@@ -32,15 +54,18 @@ const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port)
 	return best;
 }
 
-const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port)
+/* The same; one that goes together with @rx. */
+const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port,
+						 const struct irqmod_rx_scheme *rx)
 {
-	const struct irqmod_tx_scheme *best = NULL;
+	const struct irqmod_tx_scheme *best = NULL, *tx;
 	int i;
 
-	for (i = 0; irqmod_tx_schemes[i]; i++)
-		if (irqmod_can(port, irqmod_tx_schemes[i]->needs) &&
-		    (!best || irqmod_tx_schemes[i]->preference > best->preference))
-			best = irqmod_tx_schemes[i];
+	for (i = 0; (tx = irqmod_tx_schemes[i]); i++)
+		if (irqmod_can(port, tx->needs) &&
+		    (rx->masks || !tx->needs_masks) &&
+		    (!best || tx->preference > best->preference))
+			best = tx;
 	return best;
 }
 
@@ -67,24 +92,13 @@ void *irqmod_tx_state(const struct irqmod_queue *queue,
 	return NULL;
 }
 
-static void state_free(struct irqmod_queue *queue, void *state,
-		       void (*exit)(struct irqmod_queue *queue, void *state))
-{
-	if (state && exit)
-		exit(queue, state);
-	kfree(state);
-}
-
 void irqmod_states_free(struct irqmod_queue *queue)
 {
 	int i;
 
-	if (!queue->rx_states)
-		return;
-	for (i = 0; i < RX_SCHEMES; i++)
-		state_free(queue, queue->rx_states[i], irqmod_rx_schemes[i]->exit);
-	for (i = 0; i < TX_SCHEMES; i++)
-		state_free(queue, queue->tx_states[i], irqmod_tx_schemes[i]->exit);
+	/* Those of both directions. */
+	for (i = 0; queue->rx_states && i < RX_SCHEMES + TX_SCHEMES; i++)
+		kfree(queue->rx_states[i]);
 	kfree(queue->rx_states);
 	queue->rx_states = NULL;
 }

@@ -7,7 +7,6 @@
 #include <linux/device.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
-#include <linux/slab.h>
 
 #include "scheme.h"
 
@@ -17,6 +16,14 @@
 static struct irqmod_port *to_port(struct device *dev)
 {
 	return irqmod_port(to_net_dev(dev));
+}
+
+/* In a network namespace root's files belong to its owner, as those of netdev_store(). */
+static int write_begin(const struct irqmod_port *port)
+{
+	if (!ns_capable(dev_net(port->netdev)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	return rtnl_trylock() ? 0 : restart_syscall();
 }
 
 /* Adds a scheme to the list in @buf, if the hardware supports it; returns its end. */
@@ -76,8 +83,9 @@ static ssize_t rx_scheme_store(struct device *dev,
 			break;
 	if (!irqmod_rx_schemes[i])
 		return refuse_rx_scheme(port);
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	err = irqmod_set_rx_scheme(port, irqmod_rx_schemes[i]);
 	rtnl_unlock();
 	return err ?: count;
@@ -124,8 +132,9 @@ static ssize_t tx_scheme_store(struct device *dev,
 			break;
 	if (!irqmod_tx_schemes[i])
 		return refuse_tx_scheme(port);
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	err = irqmod_set_tx_scheme(port, irqmod_tx_schemes[i]);
 	rtnl_unlock();
 	return err ?: count;
@@ -150,48 +159,14 @@ static void refuse_value(struct irqmod_port *port,
 	netdev_info(port->netdev, "%s:%s\n", file, names);
 }
 
-static bool has_setting(const struct attribute * const *settings,
-			const struct attribute *attr)
-{
-	for (; settings && *settings; settings++)
-		if (*settings == attr)
-			return true;
-	return false;
-}
-
-/* The receive scheme that has the setting; NULL: none. */
-static const struct irqmod_rx_scheme *rx_owner(const struct attribute *attr)
-{
-	int i;
-
-	for (i = 0; irqmod_rx_schemes[i]; i++)
-		if (has_setting(irqmod_rx_schemes[i]->settings, attr))
-			return irqmod_rx_schemes[i];
-	return NULL;
-}
-
-/* The transmit scheme that has it; NULL: none. */
-static const struct irqmod_tx_scheme *tx_owner(const struct attribute *attr)
-{
-	int i;
-
-	for (i = 0; irqmod_tx_schemes[i]; i++)
-		if (has_setting(irqmod_tx_schemes[i]->settings, attr))
-			return irqmod_tx_schemes[i];
-	return NULL;
-}
-
 /* The value of a setting: a member of the private state that @queue has of the
  * scheme.
  */
 static u32 *value_of(struct irqmod_queue *queue,
 		     const struct irqmod_setting *setting)
 {
-	const struct irqmod_rx_scheme *rx = rx_owner(&setting->attr.attr);
-
-	return (rx ? irqmod_rx_state(queue, rx) :
-		irqmod_tx_state(queue, tx_owner(&setting->attr.attr))) +
-	       setting->offset;
+	return (setting->rx ? irqmod_rx_state(queue, setting->rx) :
+		irqmod_tx_state(queue, setting->tx)) + setting->offset;
 }
 
 ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
@@ -233,15 +208,17 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 	bool restart_rx, restart_tx;
 	struct irqmod_queue *queue;
 	u32 value;
+	int err;
 
 	if (!parse_value(setting, buf, &value)) {
 		refuse_value(port, setting);
 		return -EINVAL;
 	}
-	if (!rtnl_trylock())
-		return restart_syscall();
-	restart_rx = setting->restart && port->rx == rx_owner(&attr->attr);
-	restart_tx = setting->restart && port->tx == tx_owner(&attr->attr);
+	err = write_begin(port);
+	if (err)
+		return err;
+	restart_rx = setting->restart && port->rx == setting->rx;
+	restart_tx = setting->restart && port->tx == setting->tx;
 	if (restart_rx)
 		irqmod_rx_pause(port);
 	if (restart_tx)
@@ -261,7 +238,7 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 static ssize_t rx_weight_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	return sysfs_emit(buf, "%u\n", to_port(dev)->rx_weight);
+	return sysfs_emit(buf, "%u\n", irqmod_rx_weight(to_port(dev)));
 }
 
 static ssize_t rx_weight_store(struct device *dev,
@@ -270,13 +247,15 @@ static ssize_t rx_weight_store(struct device *dev,
 {
 	struct irqmod_port *port = to_port(dev);
 	u32 value;
+	int err;
 
 	if (kstrtou32(buf, 0, &value) || !value || value > WEIGHT_MAX) {
 		netdev_info(port->netdev, "rx_weight: 1 to %u\n", WEIGHT_MAX);
 		return -EINVAL;
 	}
-	if (!rtnl_trylock())
-		return restart_syscall();
+	err = write_begin(port);
+	if (err)
+		return err;
 	port->rx_weight = value;
 	irqmod_rx_changed(port);
 	rtnl_unlock();
@@ -284,64 +263,69 @@ static ssize_t rx_weight_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(rx_weight);
 
-static const struct attribute * const common[] = {
+/* The files, and what the hardware must have for each. */
+#define FILES_MAX	32
+static struct attribute *files[FILES_MAX + 1] = {
 	&dev_attr_rx_scheme.attr,
 	&dev_attr_tx_scheme.attr,
 	&dev_attr_rx_weight.attr,
-	NULL
 };
 
-static int irqmod_add_files(struct attribute **attrs, int at,
-			    const struct attribute * const *more)
-{
-	for (; more && *more; more++, at++)
-		if (attrs)
-			attrs[at] = (struct attribute *)*more;
-	return at;
-}
-
-/* The files of all schemes; NULL: only counts them. */
-static int irqmod_add_all_files(struct attribute **attrs)
-{
-	int i, at = irqmod_add_files(attrs, 0, common);
-
-	for (i = 0; irqmod_rx_schemes[i]; i++)
-		at = irqmod_add_files(attrs, at, irqmod_rx_schemes[i]->settings);
-	for (i = 0; irqmod_tx_schemes[i]; i++)
-		at = irqmod_add_files(attrs, at, irqmod_tx_schemes[i]->settings);
-	return at;
-}
+static u32 files_need[FILES_MAX];
 
 /* Hides the settings of schemes that the hardware does not support. */
 static umode_t irqmod_is_visible(struct kobject *kobj, struct attribute *attr,
-				 int unused)
+				 int i)
 {
-	const struct irqmod_port *port = to_port(kobj_to_dev(kobj));
-	const struct irqmod_rx_scheme *rx = rx_owner(attr);
-	const struct irqmod_tx_scheme *tx = tx_owner(attr);
-	u32 needs = (rx ? rx->needs : 0) | (tx ? tx->needs : 0);
-
-	return irqmod_can(port, needs) ? attr->mode : 0;
+	return irqmod_can(to_port(kobj_to_dev(kobj)), files_need[i]) ?
+	       attr->mode : 0;
 }
 
-struct attribute_group irqmod_group = {
+const struct attribute_group irqmod_group = {
 	.name = "irqmod",
+	.attrs = files,
 	.is_visible = irqmod_is_visible,
 };
 
+/* Adds the files of a scheme: settings, which then know it, and others. */
+static void __init add_files(struct attribute **more, u32 needs,
+			     const struct irqmod_rx_scheme *rx,
+			     const struct irqmod_tx_scheme *tx)
+{
+	struct device_attribute *attr;
+	struct irqmod_setting *setting;
+	int at = 0;
+
+	while (files[at])
+		at++;
+	for (; more && *more && !WARN_ON(at == FILES_MAX); more++, at++) {
+		files[at] = *more;
+		files_need[at] = needs;
+		attr = container_of(*more, struct device_attribute, attr);
+		if (attr->show != irqmod_setting_show)
+			continue;
+		setting = container_of(attr, struct irqmod_setting, attr);
+		setting->rx = rx;
+		setting->tx = tx;
+	}
+}
+
 static int __init irqmod_init(void)
 {
-	irqmod_group.attrs = kcalloc(irqmod_add_all_files(NULL) + 1,
-				     sizeof(*irqmod_group.attrs), GFP_KERNEL);
-	if (!irqmod_group.attrs)
-		return -ENOMEM;
-	irqmod_add_all_files(irqmod_group.attrs);
+	int i;
+
+	for (i = 0; irqmod_rx_schemes[i]; i++)
+		add_files(irqmod_rx_schemes[i]->settings,
+			  irqmod_rx_schemes[i]->needs, irqmod_rx_schemes[i], NULL);
+	for (i = 0; irqmod_tx_schemes[i]; i++)
+		add_files(irqmod_tx_schemes[i]->settings,
+			  irqmod_tx_schemes[i]->needs, NULL, irqmod_tx_schemes[i]);
 	return 0;
 }
 
+/* There is nothing to undo, but a module without this cannot be unloaded. */
 static void __exit irqmod_exit(void)
 {
-	kfree(irqmod_group.attrs);
 }
 
 module_init(irqmod_init);

@@ -55,7 +55,7 @@ static void tx_off_start(struct irqmod_queue *queue)
 	WRITE_ONCE(queue->tx_early, tx_off_has(off, WITHOUT_BATCH) ?
 		   min(TX_EARLY_BATCH, queue->port->tx_ring / 2) : 1);
 	queue->tx_timed = tx_off_has(off, WITHOUT_TIMER);
-	queue->tx_in_rx = tx_off_has(off, WITHOUT_RECEIVE);
+	WRITE_ONCE(queue->tx_in_rx, tx_off_has(off, WITHOUT_RECEIVE));
 	queue->tx_in_softirq = true;
 	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
 		queue->tx_irq_every = queue->port->tx_ring / 4;
@@ -108,7 +108,7 @@ static void tx_off_stop(struct irqmod_queue *queue)
 
 static IRQMOD_CHOICE(struct irqmod_off, tx_off_without, off_measures);
 
-static const struct attribute * const off_settings[] __maybe_unused = {
+static struct attribute *off_settings[] __maybe_unused = {
 	&irqmod_setting_tx_off_without.attr.attr,
 	NULL
 };

@@ -15,7 +15,7 @@
 static void tx_poll_start(struct irqmod_queue *queue)
 {
 	queue->tx_in_softirq = true;
-	queue->tx_in_rx = true;
+	WRITE_ONCE(queue->tx_in_rx, true);
 	queue->tx_irq_every = 1;
 	/* Pairs with tx_reclaim_in_pass(): a pass without the queue's lock sees
 	 * the packets that byte queue limits count.
@@ -48,6 +48,7 @@ IRQMOD_TX_SCHEME(poll) = {
 	.name = "poll",
 	.needs = IRQMOD_CAP_MASK,
 	.needs_masks = true,
+	.preference = 2,
 	.limits = true,
 	.start = tx_poll_start,
 	.irq = tx_poll_irq,

@@ -153,5 +153,8 @@ const struct ethtool_ops lan78xx_ethtool_ops = {
 	.get_sset_count = lan78xx_get_sset_count,
 	.get_strings = lan78xx_get_strings,
 	.get_ethtool_stats = lan78xx_get_ethtool_stats,
+	.get_pause_stats = lan78xx_get_pause_stats,
+	.get_eth_mac_stats = lan78xx_get_eth_mac_stats,
+	.get_rmon_stats = lan78xx_get_rmon_stats,
 	.get_ts_info = ethtool_op_get_ts_info,
 };

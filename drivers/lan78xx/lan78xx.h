@@ -121,6 +121,8 @@ struct lan78xx_tx {
 	atomic_t flying;	/* URBs submitted */
 	struct lan78xx_tx_urb *open;	/* being filled; transmit queue locked */
 	bool flush;		/* poll scheduled to submit it */
+	u32 bytes_sent;		/* to byte queue limits, running totals */
+	u32 bytes_done;
 	struct napi_struct napi;
 	struct lan78xx_tx_urb *urbs;
 	unsigned int count;
@@ -261,6 +263,8 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
 void lan78xx_tx_flush(struct lan78xx *np);
+void lan78xx_tx_close(struct lan78xx *np);
+unsigned int lan78xx_tx_bytes(struct irqmod_queue *queue);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue);
 unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue);
@@ -296,6 +300,13 @@ int lan78xx_get_sset_count(struct net_device *netdev, int sset);
 void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data);
 void lan78xx_get_ethtool_stats(struct net_device *netdev,
 			       struct ethtool_stats *stats, u64 *data);
+void lan78xx_get_pause_stats(struct net_device *netdev,
+			     struct ethtool_pause_stats *stats);
+void lan78xx_get_eth_mac_stats(struct net_device *netdev,
+			       struct ethtool_eth_mac_stats *stats);
+void lan78xx_get_rmon_stats(struct net_device *netdev,
+			    struct ethtool_rmon_stats *stats,
+			    const struct ethtool_rmon_hist_range **ranges);
 
 extern const struct ethtool_ops lan78xx_ethtool_ops;
 

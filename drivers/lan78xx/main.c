@@ -25,6 +25,7 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
 	.rx_refill = lan78xx_rx_refill,
 	.tx_reclaim = lan78xx_tx_reclaim,
 	.tx_outstanding = lan78xx_tx_outstanding,
+	.tx_bytes = lan78xx_tx_bytes,
 	.tx_room = lan78xx_tx_room,
 };
 
@@ -41,10 +42,6 @@ int lan78xx_up(struct lan78xx *np)
 		lan78xx_rx_free(np);
 		return err;
 	}
-	/* It transmits: processes do not busy-poll it. */
-	set_bit(NAPI_STATE_NO_BUSY_POLL, &np->tx.napi.state);
-	irqmod_napi_open(np->netdev, &np->tx.napi, lan78xx_tx_poll,
-			 NAPI_POLL_WEIGHT);
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
 	np->flowing = true;
@@ -57,7 +54,7 @@ void lan78xx_down(struct lan78xx *np)
 		return;
 	np->flowing = false;
 	irqmod_stop(&np->port);
-	irqmod_napi_close(np->netdev, &np->tx.napi);
+	lan78xx_tx_close(np);
 	lan78xx_rx_stop(np);
 	lan78xx_tx_stop(np);
 	lan78xx_events_forget_urbs(np);
@@ -161,15 +158,24 @@ static int lan78xx_bring_back(struct lan78xx *np)
 	return 0;
 }
 
-/* After a transmit timeout, or a change that failed for lack of memory. */
+/* After a transmit timeout, or a change or restart that failed. */
 static void lan78xx_reset(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx, reset_work);
+	struct net_device *netdev = np->netdev;
+	int err;
 
 	rtnl_lock();
-	if (np->started) {
-		lan78xx_take_down(np);
-		lan78xx_bring_back(np);
+	if (netif_running(netdev) && netif_device_present(netdev)) {
+		if (np->started) {
+			lan78xx_take_down(np);
+			err = lan78xx_bring_back(np);
+		} else {
+			err = lan78xx_start(np);
+		}
+		/* Down, so that bringing it up is another attempt. */
+		if (err)
+			dev_close(netdev);
 	}
 	rtnl_unlock();
 }
@@ -209,8 +215,10 @@ static int lan78xx_set_features(struct net_device *netdev,
 		lan78xx_take_down(np);
 		WRITE_ONCE(np->features, features);
 		err = lan78xx_bring_back(np);
-		if (err)
+		if (err) {
 			WRITE_ONCE(np->features, netdev->features);
+			schedule_work(&np->reset_work);
+		}
 		return err;
 	}
 	WRITE_ONCE(np->features, features);
@@ -309,6 +317,13 @@ static void lan78xx_init(struct lan78xx *np)
 	lan78xx_stats_init(np);
 }
 
+static void lan78xx_unregister_port(struct lan78xx *np)
+{
+	napi_disable(&np->tx.napi);
+	netif_napi_del(&np->tx.napi);
+	irqmod_unregister(&np->port);
+}
+
 static int lan78xx_register(struct lan78xx *np)
 {
 	struct irqmod_port *port = &np->port;
@@ -325,6 +340,8 @@ static int lan78xx_register(struct lan78xx *np)
 	err = irqmod_register(port);
 	if (err)
 		return err;
+	netif_napi_add_tx(np->netdev, &np->tx.napi, lan78xx_tx_poll);
+	napi_enable(&np->tx.napi);
 	err = register_netdev(np->netdev);
 	if (err)
 		goto unregister_port;
@@ -342,7 +359,7 @@ unregister:
 	unregister_netdev(np->netdev);
 	cancel_work_sync(&np->reset_work);
 unregister_port:
-	irqmod_unregister(port);
+	lan78xx_unregister_port(np);
 	return err;
 }
 
@@ -419,7 +436,7 @@ static void lan78xx_disconnect(struct usb_interface *intf)
 	cancel_work_sync(&np->reset_work);
 	cancel_delayed_work_sync(&np->event_work);
 	lan78xx_phy_detach(np);
-	irqmod_unregister(&np->port);
+	lan78xx_unregister_port(np);
 	lan78xx_int_free(np);
 	usb_set_intfdata(intf, NULL);
 	free_netdev(np->netdev);

@@ -33,6 +33,8 @@ static ssize_t lan78xx_store_measure(struct device *dev,
 		netdev_info(netdev, "%s: 0 or 1\n", attr->attr.name);
 		return -EINVAL;
 	}
+	if (!ns_capable(dev_net(netdev)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
 	if (!rtnl_trylock())
 		return restart_syscall();
 	if (*measure == value)

@@ -90,7 +90,9 @@ int lan78xx_resume(struct usb_interface *intf)
 		np->asleep = false;
 		err = lan78xx_start(np);
 	}
-	/* If the start failed, closing and opening the interface may help. */
+	/* Another attempt; if that fails, too, the interface is closed. */
+	if (err)
+		schedule_work(&np->reset_work);
 	rtnl_unlock();
 	return err;
 }

@@ -10,12 +10,32 @@
 /* At 1 Gbit/s 2^20 of the shortest frames take 0.7 s. */
 #define PERIOD		(HZ / 2)
 
+/* Indices of lan78xx_counter_names[]. */
 enum {
 	RX_FCS_ERRORS		= 0,
+	RX_ALIGNMENT_ERRORS	= 1,
+	RX_FRAGMENTS		= 2,
+	RX_JABBERS		= 3,
 	RX_UNDERSIZE_ERRORS	= 4,
 	RX_OVERSIZE_ERRORS	= 5,
 	RX_DROPPED		= 6,
+	RX_UNICAST		= 10,
+	RX_BROADCAST		= 11,
+	RX_MULTICAST		= 12,
+	RX_PAUSE		= 13,
+	RX_SIZES		= 14,
+	TX_EXCESS_DEFERRALS	= 24,
 	TX_CARRIER_ERRORS	= 25,
+	TX_SINGLE_COLLISIONS	= 27,
+	TX_MULTIPLE_COLLISIONS	= 28,
+	TX_EXCESSIVE_COLLISIONS	= 29,
+	TX_LATE_COLLISIONS	= 30,
+	TX_UNICAST		= 34,
+	TX_BROADCAST		= 35,
+	TX_MULTICAST		= 36,
+	TX_PAUSE		= 37,
+	TX_SIZES		= 38,
+	SIZES			= 7,
 };
 
 static const char lan78xx_counter_names[][ETH_GSTRING_LEN] = {
@@ -166,19 +186,84 @@ void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 	       sizeof(lan78xx_counter_names));
 }
 
-void lan78xx_get_ethtool_stats(struct net_device *netdev,
-			       struct ethtool_stats *stats, u64 *data)
+/* The counters up to now. RTNL. */
+static void lan78xx_counters_now(struct lan78xx *np, u64 *counters)
 {
-	struct lan78xx *np = netdev_priv(netdev);
-	int i, count = irqmod_get_sset_count(netdev, ETH_SS_STATS);
 	unsigned int start;
+	int i;
 
-	irqmod_get_ethtool_stats(netdev, stats, data);
 	if (READ_ONCE(np->started))
 		lan78xx_update_stats(np);
 	do {
 		start = u64_stats_fetch_begin(&np->counters_sync);
 		for (i = 0; i < LAN78XX_COUNTERS; i++)
-			data[count + i] = u64_stats_read(&np->counters[i]);
+			counters[i] = u64_stats_read(&np->counters[i]);
 	} while (u64_stats_fetch_retry(&np->counters_sync, start));
+}
+
+void lan78xx_get_ethtool_stats(struct net_device *netdev,
+			       struct ethtool_stats *stats, u64 *data)
+{
+	irqmod_get_ethtool_stats(netdev, stats, data);
+	lan78xx_counters_now(netdev_priv(netdev),
+			     data + irqmod_get_sset_count(netdev, ETH_SS_STATS));
+}
+
+void lan78xx_get_pause_stats(struct net_device *netdev,
+			     struct ethtool_pause_stats *stats)
+{
+	u64 c[LAN78XX_COUNTERS];
+
+	lan78xx_counters_now(netdev_priv(netdev), c);
+	stats->tx_pause_frames = c[TX_PAUSE];
+	stats->rx_pause_frames = c[RX_PAUSE];
+}
+
+void lan78xx_get_eth_mac_stats(struct net_device *netdev,
+			       struct ethtool_eth_mac_stats *stats)
+{
+	u64 c[LAN78XX_COUNTERS];
+
+	lan78xx_counters_now(netdev_priv(netdev), c);
+	stats->FramesTransmittedOK = c[TX_UNICAST] + c[TX_BROADCAST] +
+				     c[TX_MULTICAST];
+	stats->SingleCollisionFrames = c[TX_SINGLE_COLLISIONS];
+	stats->MultipleCollisionFrames = c[TX_MULTIPLE_COLLISIONS];
+	stats->FramesReceivedOK = c[RX_UNICAST] + c[RX_BROADCAST] +
+				  c[RX_MULTICAST];
+	stats->FrameCheckSequenceErrors = c[RX_FCS_ERRORS];
+	stats->AlignmentErrors = c[RX_ALIGNMENT_ERRORS];
+	stats->LateCollisions = c[TX_LATE_COLLISIONS];
+	stats->FramesAbortedDueToXSColls = c[TX_EXCESSIVE_COLLISIONS];
+	stats->CarrierSenseErrors = c[TX_CARRIER_ERRORS];
+	stats->FramesLostDueToIntMACRcvError = c[RX_DROPPED];
+	stats->MulticastFramesXmittedOK = c[TX_MULTICAST];
+	stats->BroadcastFramesXmittedOK = c[TX_BROADCAST];
+	stats->FramesWithExcessiveDeferral = c[TX_EXCESS_DEFERRALS];
+	stats->MulticastFramesReceivedOK = c[RX_MULTICAST];
+	stats->BroadcastFramesReceivedOK = c[RX_BROADCAST];
+	stats->FrameTooLongErrors = c[RX_OVERSIZE_ERRORS];
+}
+
+void lan78xx_get_rmon_stats(struct net_device *netdev,
+			    struct ethtool_rmon_stats *stats,
+			    const struct ethtool_rmon_hist_range **ranges)
+{
+	static const struct ethtool_rmon_hist_range sizes[SIZES + 1] = {
+		{ 0, 64 }, { 65, 127 }, { 128, 255 }, { 256, 511 },
+		{ 512, 1023 }, { 1024, 1518 }, { 1519, MTU_MAX }, { }
+	};
+	u64 c[LAN78XX_COUNTERS];
+	int i;
+
+	lan78xx_counters_now(netdev_priv(netdev), c);
+	stats->undersize_pkts = c[RX_UNDERSIZE_ERRORS];
+	stats->oversize_pkts = c[RX_OVERSIZE_ERRORS];
+	stats->fragments = c[RX_FRAGMENTS];
+	stats->jabbers = c[RX_JABBERS];
+	for (i = 0; i < SIZES; i++) {
+		stats->hist[i] = c[RX_SIZES + i];
+		stats->hist_tx[i] = c[TX_SIZES + i];
+	}
+	*ranges = sizes;
 }

@@ -64,6 +64,9 @@ static void lan78xx_tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t,
 			  lan78xx_tx_complete, t);
 	/* A transfer of full packets needs an explicit end. */
 	t->urb->transfer_flags = t->len % np->maxpacket ? 0 : URB_ZERO_PACKET;
+	/* Byte queue limits count the URB, which costs less than each packet. */
+	np->tx.bytes_sent += t->bytes;
+	irqmod_tx_sent(&np->queue, t->bytes);
 	atomic_inc(&np->tx.flying);
 	err = usb_submit_urb(t->urb, GFP_ATOMIC);
 	if (likely(!err))
@@ -323,6 +326,17 @@ void lan78xx_tx_flush(struct lan78xx *np)
 	__netif_tx_unlock_bh(txq);
 }
 
+/* The open URB is not submitted any more; the queue is disabled. The NAPI stays. */
+void lan78xx_tx_close(struct lan78xx *np)
+{
+	struct netdev_queue *txq = np->queue.txq;
+
+	__netif_tx_lock_bh(txq);
+	WRITE_ONCE(np->tx.open, NULL);
+	WRITE_ONCE(np->tx.flush, false);
+	__netif_tx_unlock_bh(txq);
+}
+
 /* Runs at the end of the sending softirq, or after the last completion. netpoll may
  * call it, too (budget 0), with interrupts disabled: then it stays scheduled, if it
  * was.
@@ -352,6 +366,13 @@ unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue)
 	return np->tx.count - READ_ONCE(np->tx.room);
 }
 
+unsigned int lan78xx_tx_bytes(struct irqmod_queue *queue)
+{
+	const struct lan78xx_tx *tx = &to_lan78xx(queue)->tx;
+
+	return tx->bytes_sent - tx->bytes_done;
+}
+
 unsigned int lan78xx_tx_room(struct irqmod_queue *queue)
 {
 	return READ_ONCE(to_lan78xx(queue)->tx.room);
@@ -360,7 +381,7 @@ unsigned int lan78xx_tx_room(struct irqmod_queue *queue)
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 {
 	struct lan78xx *np = to_lan78xx(queue);
-	u32 packets = 0, bytes = 0, errors = 0;
+	u32 packets = 0, bytes = 0, errors = 0, all_bytes = 0;
 	struct lan78xx_tx *tx = &np->tx;
 	struct lan78xx_tx_urb *t;
 	unsigned int urbs = 0;
@@ -371,6 +392,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 	list_splice_init(&tx->done, &done);
 	spin_unlock_irqrestore(&tx->lock, flags);
 	list_for_each_entry(t, &done, list) {
+		all_bytes += t->bytes;
 		if (unlikely(t->failed)) {
 			errors += t->packets;
 		} else {
@@ -393,6 +415,8 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 	list_splice_tail(&done, &tx->free);
 	WRITE_ONCE(tx->room, tx->room + urbs);
 	spin_unlock_irqrestore(&tx->lock, flags);
+	tx->bytes_done += all_bytes;
+	irqmod_tx_completed(queue, urbs, all_bytes);
 
 	u64_stats_update_begin(&queue->tx_stats.syncp);
 	u64_stats_add(&queue->tx_stats.packets, packets);
@@ -425,9 +449,9 @@ void lan78xx_tx_free(struct lan78xx *np)
 	struct lan78xx_tx *tx = &np->tx;
 	unsigned int i;
 
-	tx->open = NULL;
-	tx->flush = false;
 	tx->room = 0;
+	tx->bytes_sent = 0;
+	tx->bytes_done = 0;
 	INIT_LIST_HEAD(&tx->free);
 	INIT_LIST_HEAD(&tx->done);
 	for (i = 0; i < tx->count; i++) {

@@ -4,8 +4,12 @@
  * DMA-able memory and reject short replies. Transient failures are retried.
  */
 #include <linux/delay.h>
+#include <linux/module.h>
 
 #include "lan78xx.h"
+
+IRQMOD_PARAMETER(fail_control, bool, 0644,
+		 "For tests: control transfers fail while this is set (default N)");
 
 #define TRIES		3
 #define WAIT_QUICK	10	/* reads without a delay */
@@ -31,6 +35,8 @@ static int lan78xx_request_in(struct lan78xx *np, u8 request, u16 index,
 {
 	int i, err = -EIO;
 
+	if (irqmod_instrument(READ_ONCE(fail_control), false))
+		return err;
 	for (i = 0; i < TRIES; i++) {
 		err = usb_control_msg_recv(np->udev, 0, request,
 					   USB_DIR_IN | USB_TYPE_VENDOR |
@@ -62,6 +68,8 @@ int lan78xx_write(struct lan78xx *np, u32 reg, u32 value)
 	__le32 word = cpu_to_le32(value);
 	int i, err = -EIO;
 
+	if (irqmod_instrument(READ_ONCE(fail_control), false))
+		return err;
 	for (i = 0; i < TRIES; i++) {
 		err = usb_control_msg_send(np->udev, 0, REQUEST_WRITE,
 					   USB_DIR_OUT | USB_TYPE_VENDOR |

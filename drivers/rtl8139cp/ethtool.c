@@ -208,6 +208,26 @@ static void cp_get_ethtool_stats(struct net_device *netdev,
 	*data = le16_to_cpu(tally->tx_undrn);
 }
 
+static void cp_get_eth_mac_stats(struct net_device *netdev,
+				 struct ethtool_eth_mac_stats *stats)
+{
+	struct cp *cp = cp_of(netdev);
+	const struct cp_tally *tally = cp->tally;
+
+	if (!cp->running || cp_hw_dump_tally(cp))
+		return;
+	stats->FramesTransmittedOK = le64_to_cpu(tally->tx_ok);
+	stats->SingleCollisionFrames = le32_to_cpu(tally->tx_1col);
+	stats->MultipleCollisionFrames = le32_to_cpu(tally->tx_mcol);
+	stats->FramesReceivedOK = le64_to_cpu(tally->rx_ok);
+	stats->AlignmentErrors = le16_to_cpu(tally->fae);
+	stats->FramesAbortedDueToXSColls = le16_to_cpu(tally->tx_abt);
+	stats->FramesLostDueToIntMACXmitError = le16_to_cpu(tally->tx_undrn);
+	stats->FramesLostDueToIntMACRcvError = le16_to_cpu(tally->miss_pkt);
+	stats->MulticastFramesReceivedOK = le32_to_cpu(tally->rx_ok_mul);
+	stats->BroadcastFramesReceivedOK = le64_to_cpu(tally->rx_ok_brd);
+}
+
 const struct ethtool_ops cp_ethtool_ops = {
 	.supported_coalesce_params = IRQMOD_COALESCE_PARAMS,
 	.get_drvinfo		= cp_get_drvinfo,
@@ -226,6 +246,7 @@ const struct ethtool_ops cp_ethtool_ops = {
 	.get_sset_count		= cp_get_sset_count,
 	.get_strings		= cp_get_strings,
 	.get_ethtool_stats	= cp_get_ethtool_stats,
+	.get_eth_mac_stats	= cp_get_eth_mac_stats,
 	.get_msglevel		= cp_get_msglevel,
 	.set_msglevel		= cp_set_msglevel,
 	.get_eeprom_len		= cp_get_eeprom_len,

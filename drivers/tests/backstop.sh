@@ -12,10 +12,10 @@ freed()
 # settled: a packet is sent, and everything that was sent is soon reclaimed.
 settled()
 {
-	before_sent=$(counter "$IF0" tx_packets) before_freed=$(freed "$IF0")
+	before_sent=$(cat "/sys/class/net/$IF0/statistics/tx_packets") before_freed=$(freed "$IF0")
 	ping -c 1 -W 1 "$PEER0" >/dev/null
 	usleep 20000
-	sent=$(($(counter "$IF0" tx_packets) - before_sent)) freed=$(($(freed "$IF0") - before_freed))
+	sent=$(($(cat "/sys/class/net/$IF0/statistics/tx_packets") - before_sent)) freed=$(($(freed "$IF0") - before_freed))
 	[ "$sent" -ge 1 ] && [ "$freed" = "$sent" ]
 }
 

@@ -92,7 +92,7 @@ class Schemes:
     """One of VARIANTS, which implies rx and tx; None: these are given separately."""
     weight: Annotated[
         int | None,
-        Place("--weight", "napi, dim, hybrid: maximum frames per poll, 1 to 64; default: 64.", file="irqmod/rx_weight"),
+        Place("--weight", "napi, dim, hybrid: maximum frames per poll, 1 to 64; default: half the ring.", file="irqmod/rx_weight"),
     ] = None
     cliff_pps: Annotated[
         int | None,
@@ -111,6 +111,10 @@ class Schemes:
             "hybrid: what NAPI does above the cliff: napi (as in the paper), paced (RX stays masked, a timer starts each poll).",
             file="irqmod/rx_above",
         ),
+    ] = None
+    above_weight: Annotated[
+        int | None,
+        Place("--above-weight", "hybrid: maximum frames per poll; the paper's is 2; default: --weight.", file="irqmod/rx_above_weight"),
     ] = None
     quota: Annotated[
         int | None,
@@ -155,6 +159,14 @@ class Schemes:
     timer_refill: Annotated[
         str | None,
         Place("--timer-refill", "timer: when the ring is refilled: softirq, poll or half.", file="irqmod/rx_timer_refill"),
+    ] = None
+    de_without: Annotated[
+        str | None,
+        Place("--de-without", "de: the pauses to disable: nothing, tick, pauses.", file="irqmod/rx_de_without"),
+    ] = None
+    rate_usecs: Annotated[
+        int | None,
+        Place("--rate-usecs", "rate: minimum time between two TX interrupts, in µs.", file="irqmod/tx_rate_usecs"),
     ] = None
     off_without: Annotated[
         str | None,

@@ -47,7 +47,7 @@ def test_the_articles_tables_are_there() -> None:
 
 
 def test_every_measure_that_is_left_out_is_one_the_driver_knows() -> None:
-    text = (drivers.home() / "irqmod/rx_timer.c").read_text()
+    text = (drivers.home() / "irqmod/instruments/rx_timer.c").read_text()
     known = re.findall(r'\[WITHOUT_\w+\] = "(\w+)"', text)
     assert known[0] == "nothing"
     assert set(ALONE) - {"period"} == set(known[1:]) - {"retry"}
@@ -256,7 +256,7 @@ def test_every_period_is_compared_with_the_same_chips_other_drivers() -> None:
 
 
 def test_refill_rules_are_the_drivers() -> None:
-    text = (drivers.home() / "irqmod/rx_timer.c").read_text()
+    text = (drivers.home() / "irqmod/instruments/rx_timer.c").read_text()
     assert set(periods.RULES.values()) == set(re.findall(r'\[REFILL_\w+\] = "(\w+)"', text))
     soon = periods.timer_schemes(400, periods.AT_ONCE)
     assert (soon.timer_without, soon.timer_refill, soon.rx_usecs) == ("refill", None, 400)

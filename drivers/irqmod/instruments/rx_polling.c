@@ -153,7 +153,7 @@ static int polling_inhibit(struct irqmod_polling *p, int done, u64 ns)
 	if (napi_complete_done(&p->queue->napi, done) &&
 	    !hrtimer_is_queued(&p->timer))
 		hrtimer_start(&p->timer, ns_to_ktime(ns),
-			      HRTIMER_MODE_REL_HARD);
+			      HRTIMER_MODE_REL_PINNED_HARD);
 	return done;
 }
 
@@ -168,8 +168,6 @@ static int rx_polling_poll(struct irqmod_queue *queue, int budget)
 	irqmod_tx_rx_reclaim(queue);
 	if (unlikely(!budget))
 		return 0;
-	if (READ_ONCE(queue->rx_stopping))
-		return irqmod_napi_end(queue, 0, budget);
 	if (limited && polling_spent(p, began))
 		return polling_inhibit(p, 0, min_t(u64, POLLING_IDLE_LOOK_NS,
 						   polling_left(p, began)));
@@ -207,7 +205,7 @@ static void rx_polling_init(struct irqmod_queue *queue, void *state)
 	p->rx_cpu_percent = 100;
 	/* Hard: under PREEMPT_RT, too, it interrupts what the CPU does. */
 	hrtimer_setup(&p->timer, polling_look, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_HARD);
+		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 /* net_rx_action() counts a poll that leaves frames as its weight. */
@@ -241,10 +239,7 @@ static void rx_polling_stop(struct irqmod_queue *queue)
 {
 	struct irqmod_polling *p = queue->rx_state;
 
-	/* The poll starts the timer and the timer the poll. After this there is
-	 * no poll.
-	 */
-	irqmod_napi_stop(queue);
+	/* Only polls start it, and there are none any more. */
 	hrtimer_cancel(&p->timer);
 }
 
@@ -255,7 +250,7 @@ static IRQMOD_SETTING(struct irqmod_polling, rx_queue_low, 0,
 		      POLLING_MOST_HIGH - 1);
 static IRQMOD_SETTING(struct irqmod_polling, rx_cpu_percent, 1, 100);
 
-static const struct attribute * const polling_settings[] = {
+static struct attribute *polling_settings[] = {
 	&irqmod_setting_rx_quota.attr.attr,
 	&irqmod_setting_rx_queue_high.attr.attr,
 	&irqmod_setting_rx_queue_low.attr.attr,

@@ -116,7 +116,7 @@ static void rx_ifpoll_init(struct irqmod_queue *queue, void *state)
 
 	f->queue = queue;
 	f->rx_user_percent = IFPOLL_USER_PERCENT;
-	hrtimer_setup(&f->timer, ifpoll_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_setup(&f->timer, ifpoll_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
 }
 
 static void rx_ifpoll_changed(struct irqmod_queue *queue, void *state)
@@ -141,7 +141,7 @@ static bool rx_ifpoll_start(struct irqmod_queue *queue)
 	/* Frames without the NAPI's ID: only the clock polls. */
 	queue->deliver = irqmod_deliver_stack;
 	rx_ifpoll_changed(queue, f);
-	hrtimer_start(&f->timer, f->period, HRTIMER_MODE_REL);
+	hrtimer_start(&f->timer, f->period, HRTIMER_MODE_REL_PINNED);
 	return false;
 }
 
@@ -150,12 +150,11 @@ static void rx_ifpoll_stop(struct irqmod_queue *queue)
 	struct irqmod_ifpoll *f = queue->rx_state;
 
 	hrtimer_cancel(&f->timer);
-	irqmod_napi_stop(queue);
 }
 
 static IRQMOD_SETTING(struct irqmod_ifpoll, rx_user_percent, 0, 99);
 
-static const struct attribute * const ifpoll_settings[] = {
+static struct attribute *ifpoll_settings[] = {
 	&irqmod_setting_rx_user_percent.attr.attr,
 	NULL
 };

@@ -244,8 +244,8 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 	/* Not ABS_HARD: the stack must not be entered in hard IRQ under
 	 * PREEMPT_RT, which runs timers of mode ABS in softirq.
 	 */
-	enum hrtimer_mode mode = soft ? HRTIMER_MODE_ABS_SOFT
-				      : HRTIMER_MODE_ABS;
+	enum hrtimer_mode mode = soft ? HRTIMER_MODE_ABS_PINNED_SOFT
+				      : HRTIMER_MODE_ABS_PINNED;
 
 	queue->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
 	queue->rx_deferred = timer_without(t) != WITHOUT_REFILL;
@@ -291,7 +291,7 @@ static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_refill, timer_refills);
 
-static const struct attribute * const timer_settings[] __maybe_unused = {
+static struct attribute *timer_settings[] __maybe_unused = {
 	&irqmod_setting_rx_timer_without.attr.attr,
 	&irqmod_setting_rx_timer_refill.attr.attr,
 	NULL

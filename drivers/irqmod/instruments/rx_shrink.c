@@ -112,7 +112,7 @@ static void rx_shrink_irq(struct irqmod_queue *queue)
 	s->filled = max(s->filled, queue->rx_limit);
 	if (pause_usecs)
 		hrtimer_start(&s->pause, irqmod_ktime(pause_usecs),
-			      HRTIMER_MODE_REL);
+			      HRTIMER_MODE_REL_PINNED);
 }
 
 static enum hrtimer_restart shrink_pause_over(struct hrtimer *timer)
@@ -130,7 +130,7 @@ static void rx_shrink_init(struct irqmod_queue *queue, void *state)
 	s->queue = queue;
 	s->rx_pause_usecs = SHRINK_PAUSE_USECS;
 	hrtimer_setup(&s->pause, shrink_pause_over, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 	tasklet_setup(&s->clock, shrink_clock);
 }
 
@@ -177,7 +177,7 @@ static ssize_t rx_limit_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(rx_limit);
 
-static const struct attribute * const shrink_settings[] = {
+static struct attribute *shrink_settings[] = {
 	&irqmod_setting_rx_pause_usecs.attr.attr,
 	&dev_attr_rx_limit.attr,
 	NULL
