@@ -25,6 +25,7 @@ from typing import Any
 from irqlab import Lab
 from irqlab.config import hardware
 from irqlab.config.memory import Memory, Processor
+from irqlab.config.placement import Placement
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
@@ -35,6 +36,9 @@ DRIVER = "8139cp"
 MIPS = 250
 WINDOW_NS = 8_000_000_000
 SHORT_NS = 1_000_000
+BUSY_NS = 4_000_000_000
+BUSY_PPS = 140_000.0
+"""More than two processors forward."""
 IRQLAB = [sys.executable, "-m", "irqlab"]
 LOOP = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
 LONG = (
@@ -141,6 +145,25 @@ def memory_model(repeat: int = 4) -> None:
         bed.close()
 
 
+def processors() -> None:
+    """Shows trials with several processors, all busy: e1000 both ways, with RPS to those that have no NIC."""
+    for cpus in (1, 2, 4):
+        placement = Placement(rps=tuple(range(2, cpus)))
+        bed = Testbed.resolve(TestbedConfig("e1000", mips=MIPS, cpus=cpus, placement=placement, cached=False))
+        for window_ns in (SHORT_NS, BUSY_NS):  # the first one takes the snapshot, and starts QEMU
+            trial = ForwardingTrial(loads=(Load(BUSY_PPS),), bidirectional=True, duration_ns=window_ns)
+            if window_ns == BUSY_NS:
+                show(f"e1000, 2 x {BUSY_PPS / 1e3:.0f} kpps, 4 s, {cpus} processors", partial(closed, bed, trial))
+            else:
+                closed(bed, trial)
+
+
+def closed(bed: Testbed, trial: ForwardingTrial) -> None:
+    """Runs a trial in a QEMU of its own."""
+    bed.run(trial)
+    bed.close()
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="how much real time the lab's virtual time costs on this host")
@@ -159,6 +182,7 @@ def main() -> None:
         show(f"{DRIVER}, 64 bytes, {rate_pps // 1000} kpps, 8 s", partial(lab.trial, rate_pps, duration_ns=WINDOW_NS))
     show("a trial of 1 ms, five times", lambda: [lab.trial(1_000, duration_ns=SHORT_NS) for _ in range(5)])
     show("a search, 64 bytes", lab.throughput)
+    processors()
     for name, *arguments in LONG if everything else ():
         show(name, partial(command, *arguments))
     print(f"\nraw: {raw_mips():.0f} million instructions a second")
