@@ -92,7 +92,9 @@ class Schemes:
     """One of VARIANTS, which implies rx and tx; None: these are given separately."""
     weight: Annotated[
         int | None,
-        Place("--weight", "napi, dim, hybrid: maximum frames per poll, 1 to 64; default: half the ring.", file="irqmod/rx_weight"),
+        Place(
+            "--weight", "napi, dim, hybrid: most frames per poll, 1 to 64; default: half the ring.", file="irqmod/rx_weight"
+        ),
     ] = None
     cliff_pps: Annotated[
         int | None,
@@ -114,7 +116,9 @@ class Schemes:
     ] = None
     above_weight: Annotated[
         int | None,
-        Place("--above-weight", "hybrid: maximum frames per poll; the paper's is 2; default: --weight.", file="irqmod/rx_above_weight"),
+        Place(
+            "--above-weight", "hybrid: maximum frames per poll; in the paper 2; default: --weight.", file="irqmod/rx_above_weight"
+        ),
     ] = None
     quota: Annotated[
         int | None,

@@ -65,6 +65,9 @@ class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
     cpu_percent: int | None = None
     user_percent: int | None = None
     pause_usecs: int | None = None
+    above_weight: int | None = None
+    de_without: str | None = None
+    rate_usecs: int | None = None
 
 
 class Configuration(Struct, frozen=True):

@@ -185,7 +185,8 @@ def test_settings_come_before_schemes_on_both_interfaces() -> None:
     assert schemes.read(dut, "eth0") == {  # type: ignore[arg-type]
         "rx": "hybrid", "tx": "off", "weight": 32, "cliff_pps": 30_000, "epsilon_permille": 150, "rate_window_ms": 8,
         "quota": None, "queue_high": None, "queue_low": None, "cpu_percent": None, "user_percent": None, "pause_usecs": None,
-        "above": None, "timer_without": None, "timer_refill": None, "off_without": None,
+        "above": None, "above_weight": None, "de_without": None, "rate_usecs": None,
+        "timer_without": None, "timer_refill": None, "off_without": None,
         "rx_usecs": 200, "tx_usecs": 500, "tx_frames": 64,
     }  # fmt: skip
     assert set(schemes.read(dut, "eth0") or {}) == {s.field for s in SETTINGS if s.place.of_engine}  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ CHIPS = {ARTICLES: ("irqmod_rtl8139cp", IN_TREE), OTHER: ("irqmod_i8255x", "e100
 KERNELS, NAPI, TIMER = "kernel's driver", "our NAPI", "timer"
 DEFERRED, AT_ONCE, IN_POLL, HALF = "behind the softirq", "at once", "in the poll", "in the poll, from half a ring on"
 RULES = {DEFERRED: "softirq", IN_POLL: "poll", HALF: "half"}
-"""Refill rules that are values of rx_timer_refill (drivers/irqmod/instruments/rx_timer.c). AT_ONCE: without deferral, frame by frame."""
+"""Refill rules that are values of rx_timer_refill (instruments/rx_timer.c). AT_ONCE: without deferral, frame by frame."""
 PERIODS_US = (100, 200, 400, 700, 1000, 2000, 4000)
 QUICK_PERIODS_US = (400,)
 RULE_PERIODS_US = (400, 1000)
