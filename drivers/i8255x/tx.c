@@ -271,9 +271,9 @@ void i8255x_tx_drop(struct i8255x *np)
  */
 static void i8255x_tx_make_room(struct i8255x *np)
 {
-	irqmod_tx_besides(&np->queue);
+	irqmod_tx_want_irq(&np->queue);
 	if (i8255x_tx_room(&np->queue) < TX_RESERVE)
-		irqmod_tx_silent(&np->queue);
+		irqmod_tx_want_timer(&np->queue);
 }
 
 /* Called with the transmit queue locked. */

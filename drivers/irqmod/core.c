@@ -79,20 +79,20 @@ void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
 
 /**
- * irqmod_rx_again() - frames have arrived while RX was masked
+ * irqmod_rx_missed() - frames have arrived while RX was masked
  * @queue: the queue
  *
  * For unmask() of drivers whose hardware does not raise the cause again.
  *
  * Context: any in which RX is unmasked, with BH disabled.
  */
-void irqmod_rx_again(struct irqmod_queue *queue)
+void irqmod_rx_missed(struct irqmod_queue *queue)
 {
 	/* Acquire: pairs with rx_start_queue(). */
 	if (READ_ONCE(queue->up) && !smp_load_acquire(&queue->rx_stopping))
 		queue->rx->irq(queue);
 }
-EXPORT_SYMBOL_GPL(irqmod_rx_again);
+EXPORT_SYMBOL_GPL(irqmod_rx_missed);
 
 /* Waits for handlers, and for softirqs and polls on other CPUs, for which RCU waits:
  * the transmit timer (tx_with_rx) and the completions of a bus driver start the receive
@@ -141,7 +141,7 @@ static long rx_start_queue(void *data)
 	queue->napi.weight = irqmod_rx_weight(queue->port);
 	open = queue->rx->start(queue);
 	irqmod_deliver_chosen(queue);
-	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again(),
+	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_missed(),
 	 * irqmod_poll(), irqmod_netpoll(), tx_timer_reclaim() and a transmit scheme's
 	 * full(): who sees it clear sees the scheme and its state.
 	 */
@@ -161,6 +161,19 @@ static long rx_start_queue(void *data)
 	return 0;
 }
 
+/* The next queue from @queue on that is running; with @only, no other than that. */
+static struct irqmod_queue *running(struct irqmod_queue *queue,
+				    const struct irqmod_queue *only)
+{
+	while (queue && (!queue->running || (only && queue != only)))
+		queue = queue->next;
+	return queue;
+}
+
+#define for_each_running(queue, port, only)				\
+	for ((queue) = running((port)->queues, only); (queue);		\
+	     (queue) = running((queue)->next, only))
+
 /* The processor that takes the queue's interrupts; nr_cpu_ids or more: not known. */
 static unsigned int rx_cpu(const struct irqmod_queue *queue)
 {
@@ -175,13 +188,13 @@ static unsigned int rx_cpu(const struct irqmod_queue *queue)
 /* Each queue is started where its interrupts are taken: that is where the timers of its
  * scheme, which are pinned, run from then on, whatever processor asked for the start.
  */
-static void rx_start(struct irqmod_port *port)
+static void rx_start(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 	unsigned int cpu;
 
 	cpus_read_lock();
-	irqmod_for_each_queue(queue, port) {
+	for_each_running(queue, port, only) {
 		cpu = rx_cpu(queue);
 		if (num_online_cpus() > 1 && cpu < nr_cpu_ids && cpu_online(cpu))
 			work_on_cpu(cpu, rx_start_queue, queue);
@@ -191,23 +204,23 @@ static void rx_start(struct irqmod_port *port)
 	cpus_read_unlock();
 }
 
-static void rx_stop(struct irqmod_port *port)
+static void rx_stop(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
-	irqmod_for_each_queue(queue, port) {
+	for_each_running(queue, port, only) {
 		WRITE_ONCE(queue->rx_stopping, true);
 		irqmod_rx_mask(queue);
 	}
 	irqmod_synchronize(port);
-	irqmod_for_each_queue(queue, port) {
+	for_each_running(queue, port, only) {
 		queue->rx->stop(queue);
 		irqmod_rx_check_idle(queue);
 		/* The last poll may have unmasked RX. */
 		irqmod_rx_mask(queue);
 	}
 	irqmod_synchronize(port);
-	irqmod_for_each_queue(queue, port)
+	for_each_running(queue, port, only)
 		irqmod_rx_quiet(queue, true);
 }
 
@@ -266,11 +279,11 @@ static void tx_start_queue(struct irqmod_queue *queue)
 /* Each queue's own lock: netif_tx_lock() stops senders, but not those who try a
  * queue's lock (reclaim.c).
  */
-static void tx_start(struct irqmod_port *port)
+static void tx_start(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
-	irqmod_for_each_queue(queue, port) {
+	for_each_running(queue, port, only) {
 		__netif_tx_lock_bh(queue->txq);
 		tx_start_queue(queue);
 		__netif_tx_unlock_bh(queue->txq);
@@ -291,23 +304,23 @@ static void tx_stop_queue(struct irqmod_queue *queue)
 	WRITE_ONCE(queue->tx_with_rx, 0);
 }
 
-static void tx_mask(struct irqmod_port *port)
+static void tx_mask(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
-	irqmod_for_each_queue(queue, port)
+	for_each_running(queue, port, only)
 		queue->ops->mask(queue, IRQMOD_TX);
 	irqmod_synchronize(port);
 }
 
-static void tx_stop(struct irqmod_port *port)
+static void tx_stop(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
 	/* Who unmasks TX with the queue locked does not from here on. The scheme's
 	 * handler still runs: it must bear this.
 	 */
-	irqmod_for_each_queue(queue, port) {
+	for_each_running(queue, port, only) {
 		__netif_tx_lock_bh(queue->txq);
 		tx_stop_queue(queue);
 		__netif_tx_unlock_bh(queue->txq);
@@ -316,10 +329,10 @@ static void tx_stop(struct irqmod_port *port)
 	 * the pass may be reclaiming without a lock. The first tx_mask() waits for
 	 * both. After the second, TX stays masked and no handler runs.
 	 */
-	tx_mask(port);
-	tx_mask(port);
+	tx_mask(port, only);
+	tx_mask(port, only);
 	/* So nothing starts what is stopped here. */
-	irqmod_for_each_queue(queue, port) {
+	for_each_running(queue, port, only) {
 		hrtimer_cancel(&queue->tx_timer);
 		if (queue->tx->stop)
 			queue->tx->stop(queue);
@@ -328,6 +341,48 @@ static void tx_stop(struct irqmod_port *port)
 		__netif_tx_lock_bh(queue->txq);
 		tx_limit(queue, false);
 		__netif_tx_unlock_bh(queue->txq);
+	}
+}
+
+static void start(struct irqmod_port *port, struct irqmod_queue *only)
+{
+	struct irqmod_queue *queue;
+
+	ASSERT_RTNL();
+	irqmod_for_each_queue(queue, port)
+		queue->running = queue->running || !only || queue == only;
+	for_each_running(queue, port, only) {
+		queue->ops->mask(queue, IRQMOD_RX | IRQMOD_TX);
+		queue->rx_ring = port->rx_ring;
+	}
+	irqmod_rx_changed(port);
+	for_each_running(queue, port, only) {
+		WRITE_ONCE(queue->up, true);
+		irqmod_tx_close(queue, false);
+	}
+	tx_start(port, only);
+	rx_start(port, only);
+}
+
+static void stop(struct irqmod_port *port, struct irqmod_queue *only)
+{
+	struct irqmod_queue *queue;
+
+	ASSERT_RTNL();
+	for_each_running(queue, port, only)
+		WRITE_ONCE(queue->up, false);
+	rx_stop(port, only);
+	tx_stop(port, only);
+	/* Only now: until then a reclaim on another CPU, which had seen up set,
+	 * might wake a queue.
+	 */
+	for_each_running(queue, port, only) {
+		__netif_tx_lock_bh(queue->txq);
+		netif_tx_stop_queue(queue->txq);
+		__netif_tx_unlock_bh(queue->txq);
+		irqmod_tx_close(queue, true);
+		irqmod_heads_free(&queue->heads);
+		queue->running = false;
 	}
 }
 
@@ -341,23 +396,22 @@ static void tx_stop(struct irqmod_port *port)
  */
 void irqmod_start(struct irqmod_port *port)
 {
-	struct irqmod_queue *queue;
-
-	ASSERT_RTNL();
-	irqmod_for_each_queue(queue, port) {
-		queue->ops->mask(queue, IRQMOD_RX | IRQMOD_TX);
-		queue->rx_ring = port->rx_ring;
-	}
-	irqmod_rx_changed(port);
 	port->up = true;
-	irqmod_for_each_queue(queue, port) {
-		WRITE_ONCE(queue->up, true);
-		irqmod_tx_close(queue, false);
-	}
-	tx_start(port);
-	rx_start(port);
+	start(port, NULL);
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
+
+/**
+ * irqmod_start_queue() - starts the schemes of one queue
+ * @queue: the queue, with its hardware ready and its rings filled; its port is up
+ *
+ * Context: process, under RTNL.
+ */
+void irqmod_start_queue(struct irqmod_queue *queue)
+{
+	start(queue->port, queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_start_queue);
 
 /**
  * irqmod_attach() - attaches the device before its hardware is started again
@@ -401,26 +455,27 @@ EXPORT_SYMBOL_GPL(irqmod_attach);
  */
 void irqmod_stop(struct irqmod_port *port)
 {
-	struct irqmod_queue *queue;
-
-	ASSERT_RTNL();
 	if (!port->up)
 		return;
 	port->up = false;
-	irqmod_for_each_queue(queue, port)
-		WRITE_ONCE(queue->up, false);
-	rx_stop(port);
-	tx_stop(port);
-	/* Only now: until then a reclaim on another CPU, which had seen up set,
-	 * might wake a queue.
-	 */
-	netif_tx_disable(port->netdev);
-	irqmod_for_each_queue(queue, port) {
-		irqmod_tx_close(queue, true);
-		irqmod_heads_free(&queue->heads);
-	}
+	stop(port, NULL);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
+
+/**
+ * irqmod_stop_queue() - stops the schemes of one queue
+ * @queue: the queue; stopped before: nothing is done
+ *
+ * The others go on. While it is stopped, schemes and settings of the port may change.
+ * The driver sees to it that no packet is sent on it, and no frame arrives there.
+ *
+ * Context: process, under RTNL. Sleeps.
+ */
+void irqmod_stop_queue(struct irqmod_queue *queue)
+{
+	stop(queue->port, queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_stop_queue);
 
 static void rx_changed(struct irqmod_queue *queue)
 {
@@ -450,13 +505,13 @@ void irqmod_rx_pause(struct irqmod_port *port)
 {
 	ASSERT_RTNL();
 	if (port->up)
-		rx_stop(port);
+		rx_stop(port, NULL);
 }
 
 void irqmod_rx_resume(struct irqmod_port *port)
 {
 	if (port->up)
-		rx_start(port);
+		rx_start(port, NULL);
 }
 
 /* The same for the transmit scheme. */
@@ -464,23 +519,23 @@ void irqmod_tx_pause(struct irqmod_port *port)
 {
 	ASSERT_RTNL();
 	if (port->up)
-		tx_stop(port);
+		tx_stop(port, NULL);
 }
 
 void irqmod_tx_resume(struct irqmod_port *port)
 {
 	if (port->up)
-		tx_start(port);
+		tx_start(port, NULL);
 }
 
 /* Logs why a scheme is refused: sysfs has no extack. */
-static int refuse(const struct irqmod_port *port, const char *name)
+static int log_unsupported(const struct irqmod_port *port, const char *name)
 {
 	netdev_info(port->netdev, "this hardware does not support %s\n", name);
 	return -EOPNOTSUPP;
 }
 
-static int refuse_pair(const struct irqmod_port *port, const char *rx,
+static int log_no_pair(const struct irqmod_port *port, const char *rx,
 		       const char *tx)
 {
 	netdev_info(port->netdev, "rx_scheme %s does not mask RX, which tx_scheme %s needs\n",
@@ -498,11 +553,11 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 	if (port->rx == scheme)
 		return 0;
 	if (!irqmod_can(port, scheme->needs))
-		return refuse(port, scheme->name);
+		return log_unsupported(port, scheme->name);
 	if (!port->tx_chosen)
 		tx = irqmod_tx_default(port, scheme);
 	if (tx->needs_masks && !scheme->masks)
-		return refuse_pair(port, scheme->name, tx->name);
+		return log_no_pair(port, scheme->name, tx->name);
 	irqmod_rx_pause(port);
 	if (tx != port->tx) {
 		irqmod_tx_pause(port);
@@ -519,9 +574,9 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 {
 	ASSERT_RTNL();
 	if (!irqmod_can(port, scheme->needs))
-		return refuse(port, scheme->name);
+		return log_unsupported(port, scheme->name);
 	if (scheme->needs_masks && !port->rx->masks)
-		return refuse_pair(port, port->rx->name, scheme->name);
+		return log_no_pair(port, port->rx->name, scheme->name);
 	port->tx_chosen = true;
 	if (port->tx == scheme)
 		return 0;

@@ -80,7 +80,7 @@ struct irqmod_ops {
 	/**
 	 * @unmask: the opposite. A cause that was raised while masked interrupts
 	 * at once. The driver of a device without a mask holds completed
-	 * transfers back while masked, and calls irqmod_rx_again() here.
+	 * transfers back while masked, and calls irqmod_rx_missed() here.
 	 */
 	void (*unmask)(struct irqmod_queue *queue, u32 groups);
 	/**
@@ -255,6 +255,7 @@ struct irqmod_queue {
 	unsigned int cpu;		/* without @irq: where the last completion came */
 	u16 index;			/* among those of the port */
 	bool tx_switching;		/* scheme change in progress */
+	bool running;			/* its schemes are started; RTNL */
 #ifdef IRQMOD_DEBUG
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
@@ -344,19 +345,22 @@ void irqmod_unregister(struct irqmod_port *port);
 void irqmod_start(struct irqmod_port *port);
 void irqmod_attach(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
+/* The same for one queue of a port that is up. */
+void irqmod_start_queue(struct irqmod_queue *queue);
+void irqmod_stop_queue(struct irqmod_queue *queue);
 
 /* Called by the hard interrupt handler after it has acknowledged the causes,
  * or by the completion of a transfer, in the bus driver's context.
  */
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups);
-void irqmod_rx_again(struct irqmod_queue *queue);
+void irqmod_rx_missed(struct irqmod_queue *queue);
 
 /* Called by ndo_poll_controller. */
 void irqmod_netpoll(struct irqmod_queue *queue);
 
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
 void irqmod_tx_arm(struct irqmod_queue *queue);
-void irqmod_tx_silent(struct irqmod_queue *queue);
+void irqmod_tx_want_timer(struct irqmod_queue *queue);
 void irqmod_tx_limited(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 
@@ -406,14 +410,14 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 }
 
 /**
- * irqmod_tx_besides() - something other than a packet is on the ring
+ * irqmod_tx_want_irq() - something other than a packet is on the ring
  * @queue: the queue; it is locked
  *
  * For what does not interrupt (8255x: commands). The ring is then full with fewer
  * packets than the scheme counts on, and none of them might have the interrupt bit:
  * the next packet gets it.
  */
-static inline void irqmod_tx_besides(struct irqmod_queue *queue)
+static inline void irqmod_tx_want_irq(struct irqmod_queue *queue)
 {
 	if (queue->tx_irq_every)
 		queue->tx_since_irq = queue->tx_irq_every - 1;

@@ -180,9 +180,10 @@ bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue)
 	return tx_enough(queue);
 }
 
-/* Reclaims before a scheme is started, when nothing else does; the queue is locked.
- * Counts as the timer, which would do it later. Returns whether there is now as much
- * room as irqmod_tx_wake() needs.
+/* Reclaims before a scheme is started; the queue is locked, and no handler, pass or
+ * timer reclaims until then. The packets count as reclaimed by the timer, which would
+ * otherwise do it later. Returns whether there is now as much room as irqmod_tx_wake()
+ * needs.
  */
 bool irqmod_tx_start_reclaim(struct irqmod_queue *queue)
 {
@@ -287,7 +288,7 @@ void irqmod_tx_arm(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
 /**
- * irqmod_tx_silent() - no interrupt will say that something on the ring is done
+ * irqmod_tx_want_timer() - no interrupt will say that something on the ring is done
  * @queue: the queue
  *
  * For a packet that a device has refused at once (USB), and for what else a driver
@@ -296,13 +297,13 @@ EXPORT_SYMBOL_GPL(irqmod_tx_arm);
  *
  * Context: the queue is locked.
  */
-void irqmod_tx_silent(struct irqmod_queue *queue)
+void irqmod_tx_want_timer(struct irqmod_queue *queue)
 {
 	/* While the scheme changes, no: its start looks at what is on the ring. */
 	if (!queue->tx_armed && !queue->tx_switching)
 		irqmod_tx_arm(queue);
 }
-EXPORT_SYMBOL_GPL(irqmod_tx_silent);
+EXPORT_SYMBOL_GPL(irqmod_tx_want_timer);
 
 /**
  * irqmod_tx_limited() - the byte queue limit has stopped the queue

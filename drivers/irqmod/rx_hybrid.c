@@ -86,13 +86,13 @@ static bool above_cliff(const struct irqmod_hybrid *h)
 static bool hybrid_polls(const struct irqmod_hybrid *h)
 {
 	/* The new owner sees what the last one's passes wrote: pairs with the
-	 * release in hybrid_pass_on().
+	 * release in hybrid_give_ring().
 	 */
 	return smp_load_acquire(&h->polls);
 }
 
 /* Called by the owner. */
-static void hybrid_pass_on(struct irqmod_hybrid *h, bool polls)
+static void hybrid_give_ring(struct irqmod_hybrid *h, bool polls)
 {
 	irqmod_rx_give(h->de.queue);
 	WRITE_ONCE(h->de.busy, false);	/* DE's work has ended, or begins */
@@ -151,7 +151,7 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 	de->frames = 0;
 	while (!READ_ONCE(de->queue->rx_stopping)) {
 		if (above_cliff(h) && !hybrid_polls(h))
-			hybrid_pass_on(h, true);
+			hybrid_give_ring(h, true);
 		if (hybrid_polls(h)) {
 			irqmod_napi_schedule(de->queue);
 			return;
@@ -178,7 +178,9 @@ static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 				      HRTIMER_MODE_REL_PINNED);
 			return HRTIMER_NORESTART;
 		}
-		/* Nobody to rest for. What is left is not owed later. */
+		/* No task wants this CPU: the polls need not rest any more, and what is
+		 * left of this rest is not added to the next one.
+		 */
 		WRITE_ONCE(*rested_ns, now);
 	}
 	WRITE_ONCE(h->rests, false);
@@ -235,7 +237,7 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 			return h->rx_above == ABOVE_PACED ?
 			       hybrid_pace(h, began, done, budget) :
 			       irqmod_napi_end(queue, done, budget);
-		hybrid_pass_on(h, false);
+		hybrid_give_ring(h, false);
 		done = min(done, budget - 1);
 	}
 	/* Also if NAPI is not complete: a thread that polls all the time (Linux 6.19)

@@ -37,7 +37,7 @@ static ssize_t show_scheme(const struct irqmod_port *port, const char *name,
 }
 
 /* Adds a name to those of a message. */
-static void add_name(char names[NAMES_MAX], const char *name)
+static void append_name(char names[NAMES_MAX], const char *name)
 {
 	strlcat(names, " ", NAMES_MAX);
 	strlcat(names, name, NAMES_MAX);
@@ -66,7 +66,7 @@ static int refuse_rx_scheme(const struct irqmod_port *port)
 
 	for (i = 0; (scheme = irqmod_rx_schemes[i]); i++)
 		if (irqmod_can(port, scheme->needs))
-			add_name(names, scheme->name);
+			append_name(names, scheme->name);
 	netdev_info(port->netdev, "rx_scheme:%s\n", names);
 	return -EINVAL;
 }
@@ -115,7 +115,7 @@ static int refuse_tx_scheme(const struct irqmod_port *port)
 
 	for (i = 0; (scheme = irqmod_tx_schemes[i]); i++)
 		if (irqmod_can(port, scheme->needs))
-			add_name(names, scheme->name);
+			append_name(names, scheme->name);
 	netdev_info(port->netdev, "tx_scheme:%s\n", names);
 	return -EINVAL;
 }
@@ -155,7 +155,7 @@ static void refuse_value(struct irqmod_port *port,
 		return;
 	}
 	for (i = 0; setting->names[i]; i++)
-		add_name(names, setting->names[i]);
+		append_name(names, setting->names[i]);
 	netdev_info(port->netdev, "%s:%s\n", file, names);
 }
 

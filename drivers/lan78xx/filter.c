@@ -33,7 +33,7 @@ static void lan78xx_add_address(struct lan78xx_filter *f, unsigned int *used,
 }
 
 /* Computes the configuration that the stack requests. */
-static void lan78xx_work_out(struct lan78xx *np, struct lan78xx_filter *f)
+static void lan78xx_compute_filter(struct lan78xx *np, struct lan78xx_filter *f)
 {
 	struct net_device *netdev = np->netdev;
 	netdev_features_t features = READ_ONCE(np->features);
@@ -114,7 +114,7 @@ int lan78xx_apply_filter(struct lan78xx *np)
 	if (!f)
 		return -ENOMEM;
 	mutex_lock(&np->port_lock);
-	lan78xx_work_out(np, f);
+	lan78xx_compute_filter(np, f);
 	for (i = 0; !err && i < MAF_COUNT; i++) {
 		if (!test_bit(i, np->maf_unsure) &&
 		    !memcmp(f->maf[i], np->maf[i], sizeof(f->maf[i])))

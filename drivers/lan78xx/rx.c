@@ -144,7 +144,7 @@ void lan78xx_unmask(struct irqmod_queue *queue, u32 groups)
 	/* Either we see the URB, or its completion sees that RX is unmasked. */
 	smp_mb();
 	if (lan78xx_rx_pending(queue))
-		irqmod_rx_again(queue);
+		irqmod_rx_missed(queue);
 }
 
 /* Nothing to do: a completion is not latched. */
@@ -332,7 +332,7 @@ static void lan78xx_rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 		lan78xx_rx_fill(np);
 }
 
-static void lan78xx_rx_think_burst_over(struct lan78xx *np)
+static void lan78xx_rx_update_burst(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
 	unsigned int mean = rx->seen_bytes / rx->seen_frames + RX_CMD_BYTES +
@@ -373,7 +373,7 @@ int lan78xx_rx_take(struct irqmod_queue *queue, int budget)
 	rx->seen_frames += sums.packets;
 	rx->seen_bytes += sums.bytes;
 	if (unlikely(rx->seen_frames >= BURST_AGAIN))
-		lan78xx_rx_think_burst_over(np);
+		lan78xx_rx_update_burst(np);
 
 	u64_stats_update_begin(&queue->rx_stats.syncp);
 	u64_stats_add(&queue->rx_stats.packets, sums.packets);

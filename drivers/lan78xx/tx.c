@@ -75,7 +75,7 @@ static void lan78xx_tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t,
 		lan78xx_event(np, EVENT_TX_HALT);
 	lan78xx_tx_done(&np->tx, t, true);
 	atomic_dec(&np->tx.flying);
-	irqmod_tx_silent(&np->queue);
+	irqmod_tx_want_timer(&np->queue);
 }
 
 /* Submits the open URB. Transmit queue locked. */

@@ -12,7 +12,7 @@ struct loop_queue *loop_running(struct irqmod_queue *queue)
 {
 	const struct loop *loop = netdev_priv(queue->netdev);
 
-	WARN_ON_ONCE(READ_ONCE(loop->stopped));
+	WARN_ON_ONCE(READ_ONCE(loop->stopped) || READ_ONCE(to_loop(queue)->off));
 	return to_loop(queue);
 }
 
@@ -182,6 +182,12 @@ netdev_tx_t loop_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
+/* A frame of the sender. */
+static bool loops(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_802_EX1) && skb->len == ETH_ZLEN;
+}
+
 /* Sends packets, and receives those of the sender, if there is room for them.
  * Returns the causes.
  */
@@ -196,15 +202,13 @@ static u32 hardware_send(struct loop_queue *q)
 		struct sk_buff *skb = q->tx[sent % LOOP_TX_RING];
 		/* Pairs with loop_rx_refill(). */
 		u32 waiting = q->rx_filled - smp_load_acquire(&q->rx_returned);
-		bool loops = skb->protocol == htons(ETH_P_802_EX1) &&
-			     skb->len == ETH_ZLEN;
 
 		/* No frame is lost: it waits on the transmit ring. */
-		if (loops && waiting == LOOP_RX_RING)
+		if (loops(skb) && waiting == LOOP_RX_RING)
 			break;
 		if (q->tx_irq[sent % LOOP_TX_RING])
 			causes |= IRQMOD_TX;
-		if (!loops)
+		if (!loops(skb))
 			continue;
 		memcpy(&q->rx[q->rx_filled % LOOP_RX_RING], skb->data, ETH_ZLEN);
 		/* Pairs with loop_rx_take() and loop_rx_pending(). */
@@ -254,16 +258,22 @@ void loop_hardware_start(struct loop_queue *q)
 	smp_call_function_single(q->cpu, start_here, q, true);
 }
 
-/* Empties the rings. */
-void loop_hardware_stop(struct loop_queue *q)
+/* Empties the rings. Returns how many of the sender's frames were on them. */
+u32 loop_hardware_stop(struct loop_queue *q)
 {
+	u32 i, frames;
+
 	hrtimer_cancel(&q->step);
 	WARN_ON_ONCE(q->masked != LOOP_ALL);
 	WARN_ON_ONCE(!netif_tx_queue_stopped(q->queue.txq));
+	frames = q->rx_filled - q->rx_taken;
+	for (i = q->tx_sent; i != q->tx_filled; i++)
+		frames += loops(q->tx[i % LOOP_TX_RING]);
 	for (; q->tx_done != q->tx_filled; q->tx_done++)
 		kfree_skb(q->tx[q->tx_done % LOOP_TX_RING]);
 	q->tx_sent = q->tx_filled;
 	q->rx_taken = q->rx_filled;
 	q->rx_returned = q->rx_filled;
 	q->causes = 0;
+	return frames;
 }

@@ -28,6 +28,7 @@ struct loop_queue {
 	u32 sent;			/* by the sender, running totals */
 	atomic_t received;		/* also on other CPUs (backlog) */
 	u32 cleared;
+	bool off;			/* stopped alone; RTNL */
 
 	/* The hardware. */
 	struct hrtimer step;
@@ -64,7 +65,7 @@ struct loop_queue *loop_running(struct irqmod_queue *queue);
 netdev_tx_t loop_xmit(struct sk_buff *skb, struct net_device *netdev);
 void loop_hardware_init(struct loop_queue *q);
 void loop_hardware_start(struct loop_queue *q);
-void loop_hardware_stop(struct loop_queue *q);
+u32 loop_hardware_stop(struct loop_queue *q);
 
 /* senders.c */
 int loop_start_senders(struct loop *loop);

@@ -7,6 +7,7 @@
  * and cleared, those that were under way when the interface went down).
  */
 #include <linux/module.h>
+#include <linux/rtnetlink.h>
 
 #include "loop.h"
 
@@ -36,6 +37,8 @@ static int loop_open(struct net_device *netdev)
 	unsigned int i;
 
 	WRITE_ONCE(loop->stopped, false);
+	for (i = 0; i < loop_queues; i++)
+		WRITE_ONCE(loop->queue[i].off, false);
 	irqmod_start(&loop->port);
 	for (i = 0; i < loop_queues; i++) {
 		struct loop_queue *q = &loop->queue[i];
@@ -60,6 +63,41 @@ static int loop_stop(struct net_device *netdev)
 		loop_hardware_stop(&loop->queue[i]);
 	return 0;
 }
+
+/* Queues stop and start one by one: "N" stops one, "-1" starts those that are stopped. */
+static int loop_stop_one(const char *text, const struct kernel_param *unused)
+{
+	struct loop *loop = netdev_priv(loop_netdev);
+	int err, i, chosen;
+
+	err = kstrtoint(text, 0, &chosen);
+	if (err || chosen < -1 || chosen >= (int)loop_queues)
+		return -EINVAL;
+	rtnl_lock();
+	for (i = 0; i < loop_queues && loop->port.up; i++) {
+		struct loop_queue *q = &loop->queue[i];
+
+		if (i == chosen && !q->off) {
+			irqmod_stop_queue(&q->queue);
+			WRITE_ONCE(q->off, true);
+			/* The hardware runs for a while. What is on the rings
+			 * then does not come back; what waits in the qdisc does.
+			 */
+			usleep_range(2 * LOOP_STEP_US, 4 * LOOP_STEP_US);
+			WRITE_ONCE(q->cleared, q->cleared + loop_hardware_stop(q));
+		} else if (chosen < 0 && q->off) {
+			WRITE_ONCE(q->off, false);
+			irqmod_start_queue(&q->queue);
+			loop_hardware_start(q);
+		}
+	}
+	rtnl_unlock();
+	return 0;
+}
+
+static const struct kernel_param_ops loop_stop_ops = { .set = loop_stop_one };
+module_param_cb(stop_queue, &loop_stop_ops, NULL, 0200);
+MODULE_PARM_DESC(stop_queue, "Stop this queue; -1: start those that are stopped");
 
 static u16 loop_select_queue(struct net_device *netdev, struct sk_buff *skb,
 			     struct net_device *above)

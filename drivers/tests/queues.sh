@@ -118,5 +118,30 @@ for rx in $RX_SCHEMES; do
 	check "$rx: up" ip link set $IF0 up
 	check "... frames of each queue arrive" grows received
 done
+# One queue is stopped, and the others go on; so do changes of the scheme.
+STOP=/sys/module/irqmod_loop/parameters/stop_queue
+# only_second: of the queues the second one receives.
+only_second()
+{
+	ethtool -S $IF0 >/tmp/queues.before
+	usleep 300000
+	statistics
+	! QUEUES=1 moved received && sed -i '/queue0_/d' /tmp/queues.before /tmp/queues.now &&
+		sed -i 's/queue1_/queue0_/' /tmp/queues.before /tmp/queues.now && QUEUES=1 moved received
+}
+for rx in napi de hybrid timer; do
+	among $rx "$RX_SCHEMES" || continue
+	check "$rx" schemes $IF0 "$rx" interrupt
+	check "... the first queue is stopped" sh -c "echo 0 >$STOP"
+	check "... the second goes on" only_second
+	check "... another scheme" put $IF0 rx_scheme napi
+	check "... it does, too" only_second
+	check "$rx again" put $IF0 rx_scheme "$rx"
+	check "... the first queue is started" sh -c "echo -1 >$STOP"
+	check "... both receive" grows received
+done
+check "stopped" sh -c "echo 0 >$STOP"
+check "down and up" sh -c "ip link set $IF0 down; ip link set $IF0 up"
+check "... both receive" grows received
 check "unload" rmmod irqmod_loop
 done_testing

@@ -92,9 +92,7 @@ class Schemes:
     """One of VARIANTS, which implies rx and tx; None: these are given separately."""
     weight: Annotated[
         int | None,
-        Place(
-            "--weight", "napi, dim, hybrid: most frames per poll, 1 to 64; default: half the ring.", file="irqmod/rx_weight"
-        ),
+        Place("--weight", "napi, dim, hybrid: most frames per poll, 1 to 64; default: half the ring.", file="irqmod/rx_weight"),
     ] = None
     cliff_pps: Annotated[
         int | None,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `hybrid_polls()` and `hybrid_pass_on()` (drivers/irqmod/rx_hybrid.c): the receive ring belongs to DE's tasklet or to NAPI's
+//! `hybrid_polls()` and `hybrid_give_ring()` (drivers/irqmod/rx_hybrid.c): the receive ring belongs to DE's tasklet or to NAPI's
 //! poll, and whoever gets it sees what the other wrote.
 
 use loom::cell::UnsafeCell;
