@@ -17,7 +17,7 @@ statistics() { ethtool -S $IF0 >/tmp/queues.now; }
 # moved COUNTER: it has grown for every queue since /tmp/queues.before.
 moved()
 {
-	awk -v counter="$1:" -v queues=$QUEUES '
+	awk -v counter="$1:" -v queues="$QUEUES" '
 		NR == FNR { before[$1] = $2; next }
 		sub(/^ *queue[0-9]+_/, "") && $1 == counter {
 			found++
