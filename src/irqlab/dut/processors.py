@@ -17,12 +17,18 @@ _QUEUE = re.compile(r"-(\d+)$")
 def place_interrupts(dut: Agent, placement: Placement, interfaces: Sequence[str], processors: int) -> dict[str, int]:
     """Chooses the processor of each interrupt; returns it by the interrupt's name. It moves when it comes the next time.
 
-    Raises DutError if an interface has no interrupt of its own.
+    USB NICs share their controller's interrupt, which stays where the kernel has put it: {}. Raises DutError if an interface has no
+    interrupt of its own otherwise, or --affinity asks for one.
     """
     names = _names(dut.read("/proc/interrupts")["/proc/interrupts"] or "")
     placed = {}
     for port, interface in enumerate(interfaces):
-        for number in _numbers(dut, interface):
+        numbers = _numbers(dut, interface)
+        if not numbers and not placement.affinity and _is_usb(dut, interface):
+            continue
+        if not numbers:
+            raise DutError(f"{interface} has no interrupt of its own: only those of PCI devices can go to a chosen processor")
+        for number in sorted(numbers, key=int):
             name = names.get(number, interface)
             queue = _QUEUE.search(name)
             one = placement.processor_of(interface, port, int(queue[1]) if queue else 0, len(interfaces), processors)
@@ -73,10 +79,12 @@ def _numbers(dut: Agent, interface: str) -> list[str]:
     device = f"/sys/class/net/{interface}/device"
     messages = [path.rpartition("/")[2] for path, text in dut.read(f"{device}/msi_irqs/*").items() if text is not None]
     line = dut.read(f"{device}/irq")[f"{device}/irq"]
-    numbers = [number for number in messages if number.isdigit()] or ([line.strip()] if line else [])
-    if not numbers:
-        raise DutError(f"{interface} has no interrupt of its own: only those of PCI devices can go to a chosen processor")
-    return sorted(numbers, key=int)
+    return [number for number in messages if number.isdigit()] or ([line.strip()] if line else [])
+
+
+def _is_usb(dut: Agent, interface: str) -> bool:
+    path = f"/sys/class/net/{interface}/device/bInterfaceNumber"
+    return dut.read(path)[path] is not None
 
 
 def _names(text: str) -> dict[str, str]:

@@ -135,8 +135,6 @@ class MachineConfig:
         if not MIN_QUANTUM_NS <= self.quantum_ns <= MAX_QUANTUM_NS:
             allowed = f"{MIN_QUANTUM_NS / 1e3:g} to {MAX_QUANTUM_NS / 1e3:g} us"
             raise IrqlabError(f"--quantum {self.quantum_ns / 1e3:g}: allowed are {allowed}")
-        if self.nic.usb_speed:
-            raise IrqlabError(f"--cpus: {self.nic.model} is a USB NIC, which is measured with one processor")
 
     @property
     def memory_bytes(self) -> int:

@@ -78,6 +78,13 @@ def test_an_interface_without_an_interrupt_is_an_error() -> None:
         processors.place_interrupts(_dut(), Placement(), ("eth2",), 2)
 
 
+def test_usb_nics_share_an_interrupt_that_is_left_alone() -> None:
+    dut = _dut(**{f"/sys/class/net/eth{port}/device/bInterfaceNumber": "00" for port in (2, 3)})
+    assert processors.place_interrupts(dut, Placement(), ("eth2", "eth3"), 4) == {}
+    with pytest.raises(DutError, match="eth2 has no interrupt of its own"):
+        processors.place_interrupts(dut, Placement((Interrupts("eth2", None, 1),)), ("eth2", "eth3"), 4)
+
+
 def test_queues_get_masks() -> None:
     queues = "/sys/class/net/eth0/queues"
     dut = _dut(**{f"{queues}/rx-0/rps_cpus": "0", f"{queues}/rx-1/rps_cpus": "0"})

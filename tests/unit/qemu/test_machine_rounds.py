@@ -55,7 +55,6 @@ def test_qemu_gets_the_processors_and_the_snapshot_is_of_the_quantum() -> None:
         ({"cpus": 9, "quantum_ns": 1_000}, r"^--cpus 9: with the instruction clock up to 8"),
         ({"cpus": 2, "quantum_ns": 10}, r"^--quantum 0.01: allowed are 0.05 to 1000 us"),
         ({"quantum_ns": 1_000, "functional": True}, r"^--quantum: .* not with --functional"),
-        ({"cpus": 2, "quantum_ns": 1_000, "nic": "lan7800"}, r"^--cpus: lan7800 is a USB NIC"),
     ],
 )
 def test_what_does_not_work_is_refused(more: dict[str, Any], complaint: str) -> None:
