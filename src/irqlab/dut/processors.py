@@ -17,8 +17,8 @@ _QUEUE = re.compile(r"-(\d+)$")
 def place_interrupts(dut: Agent, placement: Placement, interfaces: Sequence[str], processors: int) -> dict[str, int]:
     """Chooses the processor of each interrupt; returns it by the interrupt's name. It moves when it comes the next time.
 
-    USB NICs share their controller's interrupt, which stays where the kernel has put it: {}. Raises DutError if an interface has no
-    interrupt of its own otherwise, or --affinity asks for one.
+    USB NICs share their controller's interrupt, which stays where it is: {}. Raises DutError if another interface has no
+    interrupt of its own, or --affinity asks for one.
     """
     names = _names(dut.read("/proc/interrupts")["/proc/interrupts"] or "")
     placed = {}
