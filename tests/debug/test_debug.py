@@ -59,7 +59,8 @@ ONCE = {
     "kasan": (
         ("together",),
         ("random",),
-        ("interface", "threaded", "backstop", "bad_input"),
+        ("interface", "threaded", "backstop", "bad_input", "standard", "gro", "bql", "napi_kept"),
+        ("placement",),
         ("load_unload",),
         ("probe",),
         ("queues",),
@@ -69,7 +70,7 @@ ONCE = {
         ("netconsole", "netconsole_usb"),
         ("tx_timeout",),
         ("usb",),
-        ("autosuspend", "ltm", "usb_phy"),
+        ("autosuspend", "ltm", "usb_phy", "usb_restart"),
         ("timers", "timer_share"),
         OF_CHIPS,
         OF_FRAMES,
@@ -105,8 +106,8 @@ OF_PCI = (
 without hardware."""
 OF_OFFLOADS = ("jumbo", "rxvlan", "tso")
 """Scripts for offloads, and an MTU, that the 8255x does not have."""
-OF_USB = ("autosuspend", "ltm", "netconsole_usb", "usb", "usb_phy")
-OF_THE_ENGINE = ("queues",)
+OF_USB = ("autosuspend", "ltm", "netconsole_usb", "usb", "usb_phy", "usb_restart")
+OF_THE_ENGINE = ("placement", "queues")
 """Scripts that use no chip; they run with irqmod_i8255x only."""
 OF_THE_CLOCK = ("backlog", "busy_wire", "short_ring", "tcp")
 """Scripts that compare rates, or need a ring that is full: without the instruction clock the host decides."""
