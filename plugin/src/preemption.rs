@@ -58,13 +58,14 @@ impl Turns {
     fn enters(&mut self, now_ns: u64, instructions: u64) -> Option<u64> {
         let into_ns = now_ns.checked_sub(self.begin_ns? + self.switches.first_ns)?;
         let round = (into_ns / self.switches.every_ns.max(1)) as usize;
-        if round != self.round {
+        // A processor may be behind another one that has begun the next round.
+        if self.round == usize::MAX || round > self.round {
             self.round = round;
             self.executed = 0;
             let points = self.switches.points.get(round);
             self.points = points.into_iter().flatten().copied().collect();
         }
-        let passed = self.passed.get_mut(round)?;
+        let passed = self.passed.get_mut(self.round)?;
         if let Some(point) = self.points.front().copied() {
             if point < self.executed + instructions {
                 self.points.pop_front();
@@ -224,6 +225,15 @@ mod tests {
         assert_eq!(turns.enters(1_100, 3), None);
         assert_eq!(turns.enters(3_100, 10), None, "after the last round");
         assert_eq!(turns.passed, [30, 3, 0]);
+    }
+
+    #[test]
+    fn a_round_does_not_begin_again_for_a_processor_that_is_behind() {
+        let mut turns = turns(&[&[], &[0]]);
+        assert_eq!(turns.enters(1_100, 10), Some(0));
+        assert_eq!(turns.enters(1_099, 10), None);
+        assert_eq!(turns.enters(1_100, 10), None, "not once more");
+        assert_eq!(turns.passed, [0, 20]);
     }
 
     #[test]
