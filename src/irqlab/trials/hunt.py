@@ -20,6 +20,8 @@ SWITCHING_WARMUP_PAIRS = 16
 """In them the tester finds out where QEMU keeps what it needs to choose between processors."""
 SETTLE_NS = 1_000_000
 """From the start of the window to the first pair."""
+SWITCHED_PATIENCE_NS = 10_000_000_000
+"""How long the DUT may go without an answer after a trial with switches, which is hardly loaded."""
 DRAIN_NS = 20_000_000
 BURST_GAP_NS = 10
 """Between the frames of a second arrival that has several; the line's limit is lifted."""
@@ -146,6 +148,8 @@ class HuntTrial(Trial["HuntResult"]):
     def measure(self, dut: Dut, _: Conditions) -> HuntResult:
         """Runs the pairs. Raises IrqlabError."""
         dut.play_hosts(0)  # arrivals at any instant: no line rate
+        if self.switches:  # a DUT that hangs with two busy processors passes 120 virtual seconds in several minutes
+            dut.patience_ns = min(dut.patience_ns, SWITCHED_PATIENCE_NS)
         for step in self.before:
             step.do(dut)
         streams = self._streams()
