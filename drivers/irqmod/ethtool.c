@@ -16,6 +16,17 @@ unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
 		     (unsigned int)IRQMOD_USECS_MAX);
 }
 
+/* Whether rx-usecs has an effect: the scheme has a period, or a USB chip collects frames. */
+static bool rx_waits(const struct irqmod_port *port)
+{
+	return port->rx->period || (port->caps & IRQMOD_CAP_TRANSFERS);
+}
+
+static unsigned int shown_rx_usecs(const struct irqmod_port *port)
+{
+	return rx_waits(port) ? irqmod_rx_usecs(port) : 0;
+}
+
 /**
  * irqmod_get_coalesce() - get_coalesce of ethtool_ops
  * @netdev: a netdev with a port
@@ -32,7 +43,7 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 	struct irqmod_port *port = irqmod_port(netdev);
 
 	ec->use_adaptive_rx_coalesce = port->rx->adaptive;
-	ec->rx_coalesce_usecs = irqmod_rx_usecs(port);
+	ec->rx_coalesce_usecs = shown_rx_usecs(port);
 	ec->tx_coalesce_usecs = port->tx_usecs;
 	ec->tx_max_coalesced_frames = port->tx_frames;
 	return 0;
@@ -62,7 +73,8 @@ static int set_adaptive(struct irqmod_port *port, bool adaptive,
  * @netdev: a netdev with a port
  * @ec: rx-usecs, tx-usecs, tx-frames and adaptive-rx
  * @kec: unused
- * @extack: says which values are allowed
+ * @extack: says which values are allowed, and warns if rx-usecs is kept for schemes
+ *	with a period
  *
  * Context: process, under RTNL.
  * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
@@ -72,11 +84,12 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct netlink_ext_ack *extack)
 {
 	struct irqmod_port *port = irqmod_port(netdev);
+	bool rx_set = ec->rx_coalesce_usecs != shown_rx_usecs(port);
 	struct irqmod_queue *queue;
 	int err;
 
-	if (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
-	    ec->rx_coalesce_usecs > IRQMOD_USECS_MAX ||
+	if ((rx_set && (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
+			ec->rx_coalesce_usecs > IRQMOD_USECS_MAX)) ||
 	    ec->tx_coalesce_usecs < IRQMOD_USECS_MIN ||
 	    ec->tx_coalesce_usecs > IRQMOD_USECS_MAX) {
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs and tx-usecs: 10 to 100000");
@@ -91,8 +104,10 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 	if (err)
 		return err;
 	/* An unchanged value keeps following the ring size if it did so before. */
-	if (ec->rx_coalesce_usecs != irqmod_rx_usecs(port))
+	if (rx_set)
 		port->rx_usecs = ec->rx_coalesce_usecs;
+	if (rx_set && !rx_waits(port))
+		NL_SET_ERR_MSG_MOD(extack, "rx-usecs: kept; this rx_scheme has no period");
 	irqmod_rx_changed(port);
 	port->tx_usecs = ec->tx_coalesce_usecs;
 	port->tx_frames = ec->tx_max_coalesced_frames;

@@ -371,6 +371,7 @@ IRQMOD_RX_SCHEME(hybrid) = {
 	.masks = true,
 	.pauses = true,
 	.tasklet = true,
+	.period = true,
 	.state_size = sizeof(struct irqmod_hybrid),
 	.settings = hybrid_settings,
 	.init = rx_hybrid_init,

@@ -25,6 +25,7 @@
  * @tasklet: frames are taken in a tasklet, or may be. netpoll cannot run it, and
  *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
  * @adaptive: ethtool -C adaptive-rx chooses it
+ * @period: rx-usecs is its period; others show 0
  * @preference: the supported scheme with the highest is the default
  * @state_size: bytes of private state per queue, zeroed when the port is
  *	registered; while the scheme is active, @rx_state of the queue points to it
@@ -46,6 +47,7 @@ struct irqmod_rx_scheme {
 	bool pauses;
 	bool tasklet;
 	bool adaptive;
+	bool period;
 	int preference;
 	size_t state_size;
 	struct attribute **settings;

@@ -13,7 +13,7 @@ for i in $IF0 $IF1; do
 		check "$i: $name" get "$i" "$name"
 		fails "$i: ... cannot be written" put "$i" "$name" 5
 	done
-	for setting in rx-usecs:200 tx-usecs:500 tx-frames:8; do
+	for setting in tx-usecs:500 tx-frames:8; do
 		name=${setting%:*} value=${setting#*:}
 		check "$i: $name is set" ethtool -C "$i" "$name" "$value"
 		check "$i: ... and kept" same "$(coalesce "$i" "$name")" "$value"
@@ -23,6 +23,17 @@ for i in $IF0 $IF1; do
 		check "$i: counter $name" test -n "$(counter "$i" $name)"
 	done
 done
+
+# A receive scheme without a period shows 0, says so, and keeps the value for one that has a period. A USB chip always waits.
+if [ "$(coalesce "$IF0" rx-usecs)" = 0 ]; then
+	warned=$(ethtool -C "$IF0" rx-usecs 200 2>&1)
+	check "rx-usecs of a scheme without a period warns" same "${warned##*: }" "kept; this rx_scheme has no period"
+	check "... and shows 0" same "$(coalesce "$IF0" rx-usecs)" 0
+	check "a scheme with a period" put "$IF0" rx_scheme hybrid
+else
+	check "rx-usecs is set" ethtool -C "$IF0" rx-usecs 200
+fi
+check "... has it" same "$(coalesce "$IF0" rx-usecs)" 200
 
 choose()
 {

@@ -164,6 +164,7 @@ IRQMOD_RX_SCHEME(ifpoll) = {
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
 	.pauses = true,
+	.period = true,
 	.state_size = sizeof(struct irqmod_ifpoll),
 	.settings = ifpoll_settings,
 	.init = rx_ifpoll_init,

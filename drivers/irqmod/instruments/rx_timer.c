@@ -299,6 +299,7 @@ static struct attribute *timer_settings[] __maybe_unused = {
 
 IRQMOD_RX_SCHEME(timer) = {
 	.name = "timer",
+	.period = true,
 	.state_size = sizeof(struct irqmod_timer),
 	.settings = irqmod_instrument(timer_settings, NULL),
 	.init = rx_timer_init,
