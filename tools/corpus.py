@@ -12,8 +12,9 @@ Each file of tests/corpus declares one fault as edits of Debian's linux-source-6
 names a function and a short text in it. It is an error if the text does not occur there exactly as often as expected, and if the
 driver then builds with a warning.
 
-A fault counts as found if a row of the checklist fails that does not fail with the unchanged driver, the kernel's own. With
---expected the rows that are expected to find a fault have the time that they have of the whole checklist's budget.
+A fault counts as found if a row of the checklist fails that does not fail with the unchanged driver, the kernel's own, or finds
+another kind of fault: rows that go on after a finding tell all kinds. With --expected the
+rows that are expected to find a fault have the time that they have of the whole checklist's budget.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ CONTROL = "control"
 GROUPS = ("life", "frames", "numbers", "ring", "races", "failures", "settings", "overload", "polling", "power")
 """How the names of rows of the checklist begin."""
 BUDGET = "5m"
+BETWEEN = " ~ "
+"""Kinds of what a row found."""
 SAID = 60
 """Characters of what a row says that are compared."""
 OTHERWISE = ", otherwise than without it"
@@ -216,6 +219,8 @@ class Kept:
     """For each, host seconds from the beginning of the first row to its end."""
     said: str = ""
     """What each of them says, in few words and without numbers, separated by bars."""
+    kinds: str = ""
+    """The kinds of what each of them found, separated by tildes, and by bars between rows."""
     not_covered: str = ""
     """The names of the rows that were not tried."""
     error: str = ""
@@ -243,19 +248,31 @@ def part_s(budget: str, only: str) -> float:
 
 def kept_of(name: str, budget: str, document: Mapping[str, Any], only: str = "") -> Kept:
     """What is kept of a checklist's document."""
-    failed, after_s, said, passed_s = [], [], [], 0.0
+    failed, after_s, said, kinds, passed_s = [], [], [], [], 0.0
     for row in document["rows"]:
         passed_s += row["seconds"]
         if row["status"] == "fail":
             failed.append(row["name"])
             after_s.append(f"{row['ended_s'] or passed_s:.0f}")
             said.append(re.sub(r"0x[0-9a-f]+|\d[\d\u202f.,]*|\|", "#", row["said"])[:SAID])
+            kinds.append(BETWEEN.join(sorted({kind.replace("|", "/") for kind in row["kinds"]})))
     not_covered = [row["name"] for row in document["rows"] if row["status"] == "not covered"]
-    return Kept(name, _commit(), budget, only, " ".join(failed), " ".join(after_s), "|".join(said), " ".join(not_covered))
+    return Kept(
+        name,
+        _commit(),
+        budget,
+        only,
+        " ".join(failed),
+        " ".join(after_s),
+        "|".join(said),
+        "|".join(kinds),
+        " ".join(not_covered),
+    )
 
 
 def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int, bool]]:
-    """The rows that fail with the fault and not without, after how many seconds, and whether they only say something else.
+    """The rows that find something that they do not find without the fault, after how many seconds; of a row that fails without it,
+    too, and does not tell kinds, whether it only says something else.
 
     Raises CorpusError if there is no result.
     """
@@ -264,9 +281,22 @@ def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int, bool]]
     without = kept.get(unchanged([fault])[0].name)
     if without is None or without.error:
         raise CorpusError("the unchanged driver was not checked")
-    also = dict(zip(without.failed.split(), without.said.split("|"), strict=True)) if without.failed else {}
-    rows = zip(mine.failed.split(), mine.after_s.split(), mine.said.split("|"), strict=False)
-    return [(row, int(s), row in also) for row, s, said in rows if also.get(row) != said]
+    also = _told(without)
+    times = zip(mine.failed.split(), mine.after_s.split(), strict=True)
+    rows = [(row, int(s), _told(mine)[row], also.get(row)) for row, s in times]
+    return [
+        (row, s, theirs is not None and not kinds - theirs[1])
+        for row, s, (said, kinds), theirs in rows
+        if theirs is None or kinds - theirs[1] or (said != theirs[0] and not kinds)
+    ]
+
+
+def _told(kept: Kept) -> dict[str, tuple[str, set[str]]]:
+    """What each row that failed says, and the kinds of what it found."""
+    rows = kept.failed.split()
+    said, kinds = kept.said.split("|"), kept.kinds.split("|")
+    kinds += [""] * (len(rows) - len(kinds))
+    return {row: (text, {one for one in many.split(BETWEEN) if one}) for row, text, many in zip(rows, said, kinds, strict=False)}
 
 
 def table(faults: Sequence[Fault], kept: Mapping[str, Kept]) -> list[str]:

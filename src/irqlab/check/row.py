@@ -47,6 +47,8 @@ class Outcome:
     """A command that shows it again; empty: that of the row."""
     results: tuple[dict[str, str], ...] = ()
     """Single test cases, in the form in which NIPA, netdev's CI, keeps them: test, group, result."""
+    kinds: tuple[str, ...] = ()
+    """Of what went wrong, each once (irqlab.check.kinds); empty: the row knows one way only to go wrong."""
 
 
 def passed(said: str, evidence: Sequence[str] = ()) -> Outcome:
@@ -54,9 +56,9 @@ def passed(said: str, evidence: Sequence[str] = ()) -> Outcome:
     return Outcome(PASS, said, tuple(evidence)[:MOST_EVIDENCE])
 
 
-def failed(said: str, evidence: Sequence[str] = (), replay: str = "") -> Outcome:
+def failed(said: str, evidence: Sequence[str] = (), replay: str = "", kinds: Sequence[str] = ()) -> Outcome:
     """Something went wrong."""
-    return Outcome(FAIL, said, tuple(evidence)[:MOST_EVIDENCE], replay)
+    return Outcome(FAIL, said, tuple(evidence)[:MOST_EVIDENCE], replay, kinds=tuple(kinds))
 
 
 def not_supported(how: str) -> Outcome:
@@ -203,4 +205,5 @@ def words(outcome: Outcome) -> dict[str, Any]:
         "evidence": list(outcome.evidence),
         "replay": outcome.replay,
         "results": list(outcome.results),
+        "kinds": list(outcome.kinds),
     }

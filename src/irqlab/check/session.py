@@ -14,6 +14,7 @@ from typing import Any
 from rich.markup import escape
 
 from irqlab.check.clock import Budget
+from irqlab.check.kinds import kind
 from irqlab.check.row import BROKEN, FAIL, NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
 from irqlab.check.subject import Subject
 from irqlab.config.testbed import TestbedConfig
@@ -190,7 +191,7 @@ def attempt(run: Callable[[], Outcome]) -> Outcome:
 
 def _problem(error: IrqlabError) -> Outcome:
     first, *rest = str(error).splitlines()
-    return failed(first, rest)
+    return failed(first, rest, kinds=[kind(str(error))])
 
 
 def _key(testbed: Testbed, row: Row, budget_s: float) -> str:

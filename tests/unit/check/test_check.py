@@ -119,7 +119,9 @@ def test_what_was_done_is_told_if_the_dut_dies() -> None:
         place.doing = "another MTU: call 3 failed"
         raise MachineError("the DUT hangs")
 
-    assert check([row("one", run)]).done["one"].outcome == failed("another MTU: call 3 failed: the DUT hangs")
+    assert check([row("one", run)]).done["one"].outcome == failed(
+        "another MTU: call 3 failed: the DUT hangs", kinds=["the DUT hangs"]
+    )
 
 
 def test_what_the_model_does_wrong_is_not_the_drivers_fault() -> None:
@@ -131,7 +133,7 @@ def test_a_driver_that_does_not_come_up() -> None:
     ran: list[str] = []
     rows = [row("life-up", lambda _: passed("")), row("other", noted(ran, "other"))]
     checked = check(rows, FakeTestbed(DutError("no frames pass")))
-    assert checked.done["life-up"].outcome == failed("no frames pass")
+    assert checked.done["life-up"].outcome == failed("no frames pass", kinds=["no frames pass"])
     assert checked.done["other"].outcome.status == NOT_COVERED
     assert "does not come up" in checked.done["other"].outcome.said
     assert not ran

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ def test_the_edits_fit_the_source(one: Fault) -> None:
 def document(*rows: tuple[str, str, float]) -> dict[str, Any]:
     return {
         "rows": [
-            {"name": name, "status": status, "seconds": seconds, "ended_s": None, "said": "3 of 0x5f lost"}
+            {"name": name, "status": status, "seconds": seconds, "ended_s": None, "said": "3 of 0x5f lost", "kinds": ["b", "a|"]}
             for name, status, seconds in rows
         ]
     }
@@ -169,6 +170,7 @@ def test_what_is_kept_of_a_checklist() -> None:
     rows = (("ring-down", "fail", 10.0), ("power-wake", "not covered", 0.0), ("frames-own", "fail", 5.0))
     kept = corpus.kept_of("one", "5m", document(("life-up", "pass", 2.4), *rows))
     assert kept.said == "# of # lost|# of # lost"
+    assert kept.kinds == "a/ ~ b|a/ ~ b"
     assert (kept.failed, kept.after_s, kept.not_covered, kept.error) == ("ring-down frames-own", "12 17", "power-wake", "")
 
 
@@ -191,6 +193,12 @@ def test_found_is_what_fails_only_with_the_fault() -> None:
     assert corpus.found(fault(), both) == [("ring-down", 20, False)]
     both["one"] = kept("one", "life-up", "!3")
     assert corpus.found(fault(), both) == [("life-up", 3, True)]
+    for mine, theirs, found in (("a ~ b", "a", [("life-up", 3, False)]), ("a", "a ~ b", []), ("a", "a", [])):
+        both = {
+            "one": replace(kept("one", "life-up", "!3"), kinds=mine),
+            plain: replace(kept(plain, "life-up", "3"), kinds=theirs),
+        }
+        assert corpus.found(fault(), both) == found
     with pytest.raises(CorpusError, match="the unchanged driver was not checked"):
         corpus.found(fault(), {"one": both["one"]})
     with pytest.raises(CorpusError, match="exit code 2"):

@@ -12,13 +12,17 @@ from functools import partial
 from typing import Any
 
 from irqlab.check import load
-from irqlab.check.row import Outcome, Row, Tally, Workplace, not_supported
+from irqlab.check.clock import Allowance
+from irqlab.check.kinds import kind
+from irqlab.check.row import BROKEN, Outcome, Row, Tally, Workplace, failed, not_supported, passed
 from irqlab.check.rows import life
 from irqlab.config.addresses import INTERFACES, stream
+from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.hunting.changes import DOWN, UP
 from irqlab.hunting.functions import ALLOCATORS, functions, used
+from irqlab.qemu.cancellation import CancelledError
 from irqlab.trials.hunt import NEVER
 
 GROUP = "Failures"
@@ -29,6 +33,8 @@ BEGIN_NS, LASTS_NS = 1_000_000, 1_500_000_000
 """When a call fails in a trial, and how long that lasts: a driver that is bound resets its PHY."""
 LEAST, MOST = 12, 256
 """Calls that fail: even if no time is left, and at most."""
+ENOUGH = 2
+"""Calls of a function with which the same goes wrong: its other ones need not fail."""
 SPREAD = 0.618_033_988_75
 """Multiples of it are spread evenly over the calls, however many of them there is time for."""
 OF_PROCESSES = ("__alloc_pages", "alloc_pages", "kmem_cache_alloc", "__kmalloc", "kmalloc_trace", "__alloc_skb")
@@ -68,36 +74,85 @@ class Action:
     """How the names of functions begin that others call meanwhile, too: they do not fail."""
 
 
-def _one_at_a_time(place: Workplace, dut: Dut, actions: Sequence[Action]) -> Outcome:
-    """Each call fails once, as far as there is time; then everything is set up again, and frames have to pass."""
-    tally, tried = Tally(), 0
-    known = used(place.testbed, functions(place.testbed), RETURNS)
-    dut.wait_forwarding()  # before the first traffic no calls are seen
-    for number, action in enumerate(actions):
-        allowance = place.allowance.part(len(actions) - number)
-        wanted = {name: at for name, at in known.items() if not name.startswith(action.without)}
-        calls = _counted(_meanwhile(dut, action, wanted), wanted)
-        failed = 0
-        for name, call in spread(calls):
-            if failed >= MOST or (failed >= LEAST and allowance.over):
+class Failing:
+    """Each call fails once, as far as there is time; then everything is set up again, and frames have to pass.
+
+    What goes wrong is kept, and the next call fails in a DUT of its own, so that a fault does not hide others.
+    """
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+        self._known = used(place.testbed, functions(place.testbed), RETURNS)
+        self._failed: dict[str, str] = {}
+        """Actions -> how many calls failed, in words."""
+        self._wrong: dict[tuple[str, str, str], list[str]] = {}
+        """By action, function and kind: what went wrong each time."""
+
+    def all(self, actions: Sequence[Action]) -> Outcome:
+        """What came of all actions. Raises IrqlabError, also if an action fails although no call did."""
+        for number, action in enumerate(actions):
+            self._one(action, self._place.allowance.part(len(actions) - number))
+        self._place.doing = ""
+        told = [f"{name}: {text}" for name, text in self._failed.items()]
+        if self._wrong:
+            first, *more = ((texts[0], key) for key, texts in self._wrong.items())
+            kinds = [f"{action}: {function}(): {what}" for action, function, what in self._wrong]
+            said = f"{first[0].splitlines()[0]}{f' (and {len(more)} more)' if more else ''}"
+            others = [text.splitlines()[0] for text, _ in more]
+            return failed(said, [*others, *first[0].splitlines()[1:], *told], kinds=kinds)
+        if not self._failed:
+            return not_supported("the driver calls no function that can be made to fail")
+        return passed(f"{'; '.join(told)}, one at a time: set up again, frames pass", told)
+
+    def _one(self, action: Action, allowance: Allowance) -> None:
+        wanted = {name: at for name, at in self._known.items() if not name.startswith(action.without)}
+        calls: dict[str, int] = {}
+        waiting: Iterator[tuple[str, int]] | None = None
+        count, what, name = 0, "", ""
+        self._place.doing = ""
+        while True:
+            try:
+                with self._place.dut() as dut:
+                    dut.wait_forwarding()  # before the first traffic no calls are seen
+                    if waiting is None:
+                        calls = _counted(_meanwhile(dut, action, wanted), wanted)
+                        waiting = spread(calls)
+                    for name, call in waiting:
+                        if count >= MOST or (count >= LEAST and allowance.over):
+                            break
+                        if self._known_to_fail(action.name, name):
+                            continue
+                        what = f"{action.name}: call {call} of {name}() failed, and all was set up again"
+                        self._place.progress(f"{action.name}: {count} of {sum(calls.values())} calls failed")
+                        if any(entry[3] for entry in self._fail(dut, action, {name: wanted[name]}, call, what)):
+                            count += 1
+                    dut.kernel_log.forget()
                 break
-            what = f"{action.name}: call {call} of {name}() failed, and all was set up again"
-            place.doing = what
-            found = _meanwhile(dut, action, {name: wanted[name]}, call)
-            dut.kernel_log.check(messages=False)  # a driver may say that it has no memory
-            place.doing = ""
-            if not any(entry[3] for entry in found):
-                continue
-            failed += 1
-            place.progress(f"{action.name}: {failed} of {sum(calls.values())} calls failed")
-            if not load.passes(dut, tally, what):
-                return tally.outcome("")
-        tried += failed
-        tally.notes.append(f"{action.name}: {failed} of {sum(calls.values())} calls failed")
-    dut.kernel_log.forget()
-    if not tried:
-        return not_supported("the driver calls no function that can be made to fail")
-    return tally.outcome(f"{'; '.join(tally.notes)}, one at a time: set up again, frames pass")
+            except BROKEN as error:
+                if waiting is None or isinstance(error, CancelledError):
+                    raise
+                count += 1
+                self._keep(action.name, name, what, str(error))
+        if count:
+            self._failed[action.name] = f"{count} of {sum(calls.values())} calls failed"
+
+    def _fail(self, dut: Dut, action: Action, probe: Mapping[str, int], call: int, what: str) -> list[Any]:
+        """Raises KernelProblemError or MachineError if something goes wrong."""
+        self._place.doing = what
+        found = _meanwhile(dut, action, probe, call)
+        dut.kernel_log.check(messages=False)  # a driver may say that it has no memory
+        self._place.doing = ""
+        tally = Tally()
+        if any(entry[3] for entry in found) and not load.passes(dut, tally, what):
+            raise DutError(tally.wrong[0].removeprefix(f"{what}: "))
+        return found
+
+    def _known_to_fail(self, action: str, function: str) -> bool:
+        """Two calls of a function with which the same went wrong are enough."""
+        return any(key[:2] == (action, function) and len(texts) >= ENOUGH for key, texts in self._wrong.items())
+
+    def _keep(self, action: str, function: str, what: str, said: str) -> None:
+        self._wrong.setdefault((action, function, kind(said)), []).append(f"{what}: {said}")
 
 
 def _meanwhile(dut: Dut, action: Action, probes: Mapping[str, int], call: int = NEVER) -> list[Any]:
@@ -153,7 +208,7 @@ def _bind(place: Workplace) -> Outcome:
             dut.attempt("sh", "-c", f"[ ! -e {driver}/{device} ] || {unbind}; {bind}")
             life.configure(dut, ETH)
 
-        return _one_at_a_time(place, dut, [Action("bound", lambda dut: dut.run("sh", "-c", unbind), do, restore, OF_THE_KERNEL)])
+    return Failing(place).all([Action("bound", lambda dut: dut.run("sh", "-c", unbind), do, restore, OF_THE_KERNEL)])
 
 
 def _change(place: Workplace) -> Outcome:
@@ -179,7 +234,7 @@ def _change(place: Workplace) -> Outcome:
                 dut.attempt(*now)
                 restored = partial(restore, now)
                 actions.append(Action("other rings", lambda _: None, lambda dut: dut.attempt(*other), restored, OF_PROCESSES))
-        return _one_at_a_time(place, dut, actions)
+    return Failing(place).all(actions)
 
 
 def _storm(place: Workplace) -> Outcome:
@@ -191,23 +246,23 @@ def _storm(place: Workplace) -> Outcome:
             if name.startswith(OF_PROCESSES):
                 continue
             allowance = place.allowance.part(len(known) - number)
-            readings, failed = [(0, _memory_kib(dut))], 0
+            readings, so_far = [(0, _memory_kib(dut))], 0
             for storm in range(STORMS):
                 if storm >= LEAST_STORMS and allowance.over:
                     break
                 count = _failed_under_load(dut, name, address)
                 if not count:
                     break
-                failed += count
+                so_far += count
                 if not load.passes(dut, tally, f"{name}() failed {count} times while frames arrived"):
                     return tally.outcome("")
-                readings.append((failed, _memory_kib(dut)))
-                place.progress(f"{failed} calls of {name}() failed")
+                readings.append((so_far, _memory_kib(dut)))
+                place.progress(f"{so_far} calls of {name}() failed")
             dut.kernel_log.check(messages=False)
             lost_kib = life.leak_kib(readings)
             what = f"each failed call of {name}() costs {lost_kib:.1f} KiB of memory (failed, free KiB: {readings})"
             tally.expect(lost_kib < LOST_KIB, what)
-            told += [f"{name}() {failed} times"] if failed else []
+            told += [f"{name}() {so_far} times"] if so_far else []
         dut.kernel_log.forget()
     if not told:
         return not_supported("while frames pass, the driver calls no function that can be made to fail")

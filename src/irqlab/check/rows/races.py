@@ -6,12 +6,13 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from rich.console import Console
 
+from irqlab.check.kinds import kind
 from irqlab.check.row import (
     Outcome,
     Row,
@@ -84,8 +85,14 @@ def hunted(testbed: Testbed, runner: TimedRunner, options: Options, size: int = 
         return not_covered("nothing was tried: the driver has no such event")
     said, wrong, evidence = _told(testbed, result, options)
     if wrong:
-        return failed(said, evidence, _command(testbed, options, size, said))
+        return failed(said, evidence, _command(testbed, options, size, said), kinds_of(result.samples))
     return passed(said)
+
+
+def kinds_of(samples: Iterable[hunting.Sample]) -> list[str]:
+    """Of all that was found: the second event, what happened, and what the kernel said."""
+    found = (one for sample in samples for one in sample.findings)
+    return list(dict.fromkeys(f"{one.kind}: {kind(one.said) if one.said else one.what}" for one in found))
 
 
 def _told(testbed: Testbed, result: MethodResult, options: Options) -> tuple[str, bool, list[str]]:
