@@ -271,9 +271,9 @@ def kept_of(name: str, budget: str, document: Mapping[str, Any], only: str = "")
 
 
 def found(fault: Fault, kept: Mapping[str, Kept]) -> list[tuple[str, int, bool]]:
-    """The rows that find something that they do not find without the fault, after how many seconds; of a row that fails without it,
-    too, and does not tell kinds, whether it only says something else.
+    """The rows that find something that they do not find without the fault, and after how many seconds.
 
+    Then whether a row fails without it, too, tells no new kind, and only says something else.
     Raises CorpusError if there is no result.
     """
     if (mine := kept.get(fault.name)) is None or mine.error:
