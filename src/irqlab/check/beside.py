@@ -12,11 +12,12 @@ from irqlab.check.session import Checked
 from irqlab.config.testbed import TestbedConfig
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.runner.progress import ProgressDisplay
+from irqlab.trials.testbed import Testbed
 
 
 def checked(config: TestbedConfig, budget_s: float, jobs: int) -> Checked:
     """The checklist of a side. Raises IrqlabError."""
-    testbed = session.with_card(config)
+    testbed = Testbed.resolve(Testbed.on_card(config))
     found = Checked(testbed, budget_s)
     with ProgressDisplay() as display:
         return session.check(testbed, catalogue.chosen([], deep=False), Budget(budget_s, jobs), jobs, display, found)

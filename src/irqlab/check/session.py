@@ -17,18 +17,14 @@ from irqlab.check.clock import Budget
 from irqlab.check.kinds import kind
 from irqlab.check.row import BROKEN, FAIL, NOT_COVERED, Outcome, Row, Workplace, failed, not_covered, words
 from irqlab.check.subject import Subject
-from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, current, workers
 from irqlab.runner.jobs import terminate_like_ctrl_c
 from irqlab.runner.progress import ProgressDisplay
-from irqlab.setup import nics
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
 from irqlab.trials.testbed import Testbed
 
-PREFERRED = ("irqlab-82559", "irqlab-8139cp", "irqlab-82574")
-"""The tester's own cards, which are taken if no NIC is asked for: their bus and their wire take time, so more can be tried."""
 COMES_UP = "life-up"
 """The row without which no other can be tried."""
 
@@ -62,18 +58,6 @@ class Checked:
     def of(self, status: str) -> list[Done]:
         """The rows with this status."""
         return [one for one in self.done.values() if one.outcome.status == status]
-
-
-def with_card(config: TestbedConfig) -> Testbed:
-    """The testbed; if no NIC is asked for, with the tester's own card if there is one for this driver. Raises IrqlabError."""
-    testbed = Testbed.resolve(config)
-    if config.nic is not None or testbed.nic.is_own:
-        return testbed
-    for nic in nics.TABLE:
-        module = testbed.modules[-1]
-        if nic.model in PREFERRED and nic.claimed_by(module) and module.name not in nic.refuses:
-            return Testbed.resolve(replace(config, nic=nic.model))
-    return testbed
 
 
 def check(

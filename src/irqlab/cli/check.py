@@ -20,6 +20,7 @@ from irqlab.errors import IrqlabError
 from irqlab.report import check as report
 from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.progress import ProgressDisplay
+from irqlab.trials.testbed import Testbed
 
 BudgetText = Annotated[
     str, typer.Option("--budget", help="Host time on all cores of --jobs: 90s, 5m, 1h. It is counted as CPU time.")
@@ -52,7 +53,7 @@ def command(
     budget_s = seconds(budget)
     if request.testbeds[0].round_ns:
         raise IrqlabError("--cpus, --quantum: a driver is checked on one processor")
-    testbed = session.with_card(request.testbeds[0])
+    testbed = Testbed.resolve(Testbed.on_card(request.testbeds[0]))
     with ProgressDisplay() as display:
         checked = Checked(testbed, budget_s)
         session.check(testbed, rows, Budget(budget_s, request.jobs), request.jobs, display, checked)

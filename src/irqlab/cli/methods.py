@@ -16,6 +16,7 @@ from irqlab.cli.output import check_directory, check_outputs, leave, save, show,
 from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.runner.measure import measure
+from irqlab.trials.testbed import Testbed
 
 
 def of(name: str) -> Callable[..., None]:
@@ -42,6 +43,8 @@ def command(method: Method) -> Callable[..., None]:
             check_directory(plots_directory)
         if (sizes := method.sizes(options)) is not None:
             request = replace(request, sizes=sizes)
+        if method.on_card:
+            request = replace(request, testbeds=tuple(Testbed.on_card(one) for one in request.testbeds))
         outcome = measure(
             request.testbeds,
             request.workloads(),

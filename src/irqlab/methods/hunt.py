@@ -318,6 +318,7 @@ METHOD = Method(
     panel="To begin with",
     options=Options,
     shared=(*DUT, *SCHEMES, "size", *RUN),
+    on_card=True,
     plots=hunt_views.plots_of,
     tables=hunt_views.printed,
     lead="Race hunt: what goes wrong if something happens at each instant at which the device executes",

@@ -148,6 +148,8 @@ class Method:
     """Shared options that it takes."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Values for shared options that it does not take."""
+    on_card: bool = False
+    """Whether it takes the tester's own card for a driver if no NIC is asked for."""
     sizes: Callable[[Any], tuple[FrameSize, ...] | None] = lambda _: None
     """Frame sizes implied by its options; None: those of --size."""
     outputs: Callable[[Any], Sequence[Path | None]] = lambda _: ()

@@ -129,6 +129,8 @@ def _own_rtl8139() -> Nic:
 
 BUSES = ("33:32", "33:64", "66:32", "66:64")
 """Buses of the tester's own PCI cards: the clock in MHz and the width in bits."""
+OWN_CARDS = ("irqlab-82559", "irqlab-8139cp", "irqlab-82574")
+"""Those of the tester's own PCI cards on which drivers are checked and hunted if no NIC is asked for."""
 XHCI = "qemu-xhci"
 MEASURED_CLASS = "i82557b"
 """The device type of QEMU's that the tester takes the layout of PCI devices from."""
@@ -243,6 +245,13 @@ def needed_qemu(module: Module, requested: str | None) -> str | None:
     """The release of QEMU that the NIC for a driver needs; None: any, or there is no such NIC."""
     fits = [nic for nic in TABLE if nic.model == requested or (requested is None and nic.claimed_by(module))]
     return fits[0].qemu if fits else None
+
+
+def own_card(module: Module) -> Nic | None:
+    """The tester's own PCI card for a driver; None: there is none. Its bus and its wire take time, so more can be tried on it."""
+    return next(
+        (nic for nic in TABLE if nic.model in OWN_CARDS and nic.claimed_by(module) and module.name not in nic.refuses), None
+    )
 
 
 def choose(module: Module, requested: str | None, qemu: Qemu, bus: str | None = None) -> Nic:

@@ -95,6 +95,15 @@ class Testbed:
         )
         return cls(config, machine, loaded, nic)
 
+    @staticmethod
+    def on_card(config: TestbedConfig) -> TestbedConfig:
+        """With the tester's own PCI card, if no NIC is asked for and there is one for the driver. Raises IrqlabError."""
+        if config.nic is not None:
+            return config
+        dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
+        card = nics.own_card(modules.load(dut_kernel, config.driver)[-1])
+        return replace(config, nic=card.model) if card is not None else config
+
     @property
     def driver(self) -> str:
         """The name of the driver under test."""

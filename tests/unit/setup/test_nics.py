@@ -72,6 +72,14 @@ def test_the_tester_s_own_pci_cards_are_chosen_by_name_only() -> None:
         nics.choose(driver("8139cp", pci("10EC", "8139")), "irqlab-82559", QEMU)
 
 
+def test_a_hunt_and_a_check_take_the_tester_s_own_pci_card() -> None:
+    card = nics.own_card(driver("e100", pci("8086", "1209"), pci("8086", "1229")))
+    assert card is not None
+    assert card.model == "irqlab-82559"
+    assert nics.own_card(driver("8139too", pci("10EC", "8139"))) is None
+    assert nics.own_card(driver("lan78xx", *USB_ALIASES)) is None
+
+
 def test_errata_and_the_bus_are_chosen_for_the_tester_s_own_cards_only() -> None:
     cp = driver("8139cp", pci("10EC", "8139"))
     nic = nics.choose(cp, "irqlab-8139cp+lost-poll", QEMU, "66:64")

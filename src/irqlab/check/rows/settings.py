@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irqlab.check import load
@@ -12,6 +12,7 @@ from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_su
 from irqlab.check.subject import Rings, Subject, features_of, private_flags_of, rings_of
 from irqlab.config.addresses import INTERFACES, stream
 from irqlab.dut.router import Dut
+from irqlab.hunting.changes import DOWN, UP
 
 GROUP = "Settings"
 ETH = INTERFACES[0]
@@ -20,6 +21,9 @@ USECS = (250, 100, 1000)
 FRAMES_PPS, EFFECT_NS = 20_000.0, 300_000_000
 ROOM, FEW_PER_S = 1.25, 100.0
 """How many more interrupts than rx-usecs allows may come: the watchdogs and timers of drivers cause some."""
+SOON_NS = 20_000_000
+GAPS_NS = (0, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 500_000_000)
+"""From a change to the next one: timers and work that the first one has started run during the second one."""
 UNSWITCHED = frozenset({
     "ntuple-filters", "receive-hashing", "rx-fcs", "rx-all", "tx-nocache-copy", "hw-tc-offload", "loopback", "esp-hw-offload",
     "rx-gro-list", "rx-udp-gro-forwarding", "macsec-hw-offload", "l2-fwd-offload", "hsr-dup-offload",
@@ -366,7 +370,46 @@ def _readers(place: Workplace) -> Outcome:
     return tally.outcome(f"{len(READERS)} options of ethtool read under load and while down: frames pass, nothing is logged")
 
 
+def _soon(place: Workplace) -> Outcome:
+    """A change, and soon after it the next one; frames have to pass, for so long that a driver's own timers have run."""
+    tally, done = Tally(), 0
+    with place.dut() as dut:
+        changes = list(_pairs(dut, place.subject))
+        for gap_ns in GAPS_NS:
+            for what, first, second in changes:
+                if place.allowance.over:
+                    break
+                first()
+                if gap_ns:
+                    dut.sleep(gap_ns)
+                second()
+                done += 1
+                dut.sleep(SOON_NS)
+                if not load.passes(dut, tally, f"{what}, {gap_ns / 1e6:g} ms apart"):
+                    return tally.outcome("")
+    said = ", ".join(what for what, _, _ in changes)
+    return tally.outcome(f"{done} changes, each soon after another one ({said}): frames pass")
+
+
+def _pairs(dut: Dut, subject: Subject) -> Iterator[tuple[str, Callable[[], object], Callable[[], object]]]:
+    """Changes that set an interface up anew, and those that undo them."""
+    home = f"/sys/class/net/{ETH}"
+    yield "MTU", lambda: dut.write(f"{home}/mtu", "1400"), lambda: dut.write(f"{home}/mtu", "1500")
+    yield "down and up", lambda: _down_up(dut), lambda: _down_up(dut)
+    rings = subject.facts.rings
+    if rings is not None and _needs_rings(subject) is None:
+        argv = ("ethtool", "-G", ETH, "rx")
+        other = max(rings.rx // 2, 1) if rings.rx == rings.rx_max else min(2 * rings.rx, rings.rx_max)
+        yield "rings", lambda: dut.attempt(*argv, str(other)), lambda: dut.attempt(*argv, str(rings.rx))
+
+
+def _down_up(dut: Dut) -> None:
+    for flags in (DOWN, UP):
+        dut.write(f"/sys/class/net/{ETH}/flags", flags)
+
+
 ROWS = (
+    Row("settings-soon", "A change soon after another one", GROUP, _soon, 0.5, risk=6),
     Row("settings-read", "Everything is read", GROUP, _readers, 0.5, risk=5),
     Row("settings-rings", "Ring sizes", GROUP, _rings, 0.7, needs=_fixed_rings),
     Row("settings-coalescing", "Coalescing", GROUP, _coalescing, 0.8, needs=_needs_coalescing),
