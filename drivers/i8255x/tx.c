@@ -213,7 +213,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue)
 	struct i8255x *np = to_i8255x(queue);
 	/* Acquire: pairs with i8255x_tx_commit(). */
 	u32 left = smp_load_acquire(&np->tx_filled) - np->tx_done;
-	u32 slots = 0, packets = 0, bytes = 0;
+	u32 slots = 0, packets = 0, bytes = 0, padding = 0;
 	unsigned int tail = np->tx_tail;
 
 	for (; slots < left; slots++) {
@@ -229,6 +229,8 @@ unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue)
 					 DMA_TO_DEVICE);
 			packets++;
 			bytes += skb->len;
+			if (unlikely(skb->len < ETH_ZLEN))
+				padding += ETH_ZLEN - skb->len; /* the chip's */
 			np->rings.tx_skb[tail] = NULL;
 			irqmod_tx_free(queue, skb);
 		}
@@ -243,7 +245,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue)
 
 	u64_stats_update_begin(&queue->tx_stats.syncp);
 	u64_stats_add(&queue->tx_stats.packets, packets);
-	u64_stats_add(&queue->tx_stats.bytes, bytes);
+	u64_stats_add(&queue->tx_stats.bytes, bytes + padding);
 	u64_stats_update_end(&queue->tx_stats.syncp);
 	return packets;
 }

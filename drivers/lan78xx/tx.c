@@ -141,7 +141,7 @@ static void lan78xx_tx_account(struct lan78xx_tx_urb *t,
 			       const struct sk_buff *skb)
 {
 	t->packets += skb_shinfo(skb)->gso_segs ?: 1;
-	t->bytes += skb->len;
+	t->bytes += max_t(unsigned int, skb->len, ETH_ZLEN); /* the chip pads */
 }
 
 /* Appends a copy of the packet to a URB that has room for it. */

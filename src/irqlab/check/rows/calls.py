@@ -239,34 +239,50 @@ def _change(place: Workplace) -> Outcome:
 
 def _storm(place: Workplace) -> Outcome:
     """Call after call fails while frames arrive: afterwards frames pass without further help, and no memory is lost."""
-    tally, told = Tally(), []
-    known = used(place.testbed, functions(place.testbed))
-    with place.dut() as dut:
-        for number, (name, address) in enumerate(known.items()):
-            if name.startswith(OF_PROCESSES):
-                continue
-            allowance = place.allowance.part(len(known) - number)
-            readings, so_far = [(0, _memory_kib(dut))], 0
-            for storm in range(STORMS):
-                if storm >= LEAST_STORMS and allowance.over:
-                    break
-                count = _failed_under_load(dut, name, address)
-                if not count:
-                    break
-                so_far += count
-                if not load.passes(dut, tally, f"{name}() failed {count} times while frames arrived"):
-                    return tally.outcome("")
-                readings.append((so_far, _memory_kib(dut)))
-                place.progress(f"{so_far} calls of {name}() failed")
-            dut.kernel_log.check(messages=False)
-            lost_kib = life.leak_kib(readings)
-            what = f"each failed call of {name}() costs {lost_kib:.1f} KiB of memory (failed, free KiB: {readings})"
-            tally.expect(lost_kib < LOST_KIB, what)
-            told += [f"{name}() {so_far} times"] if so_far else []
-        dut.kernel_log.forget()
+    told: list[str] = []
+    wrong: dict[str, str] = {}
+    known = {name: at for name, at in used(place.testbed, functions(place.testbed)).items() if not name.startswith(OF_PROCESSES)}
+    for number, (name, address) in enumerate(known.items()):
+        try:
+            with place.dut() as dut:
+                count = _stormed(place, dut, name, address, place.allowance.part(len(known) - number))
+            told += [f"{name}() {count} times"] if count else []
+        except BROKEN as error:
+            if isinstance(error, CancelledError):
+                raise
+            wrong[name] = str(error)
+    if wrong:
+        (name, text), *others = wrong.items()
+        first, *rest = text.splitlines()
+        more = f" (and {len(others)} more)" if others else ""
+        lines = [f"{other}() failed while frames arrived: {said.splitlines()[0]}" for other, said in others]
+        kinds = [f"{other}(): {kind(said)}" for other, said in wrong.items()]
+        return failed(f"{name}() failed while frames arrived: {first}{more}", [*lines, *rest], kinds=kinds)
     if not told:
         return not_supported("while frames pass, the driver calls no function that can be made to fail")
-    return tally.outcome(f"{', '.join(told)}, while frames arrived: frames pass without further help, no memory is lost")
+    return passed(f"{', '.join(told)}, while frames arrived: frames pass without further help, no memory is lost")
+
+
+def _stormed(place: Workplace, dut: Dut, name: str, address: int, allowance: Allowance) -> int:
+    """How many calls of a function failed. Raises DutError, KernelProblemError or MachineError if something went wrong."""
+    readings, so_far, tally = [(0, _memory_kib(dut))], 0, Tally()
+    for storm in range(STORMS):
+        if storm >= LEAST_STORMS and allowance.over:
+            break
+        count = _failed_under_load(dut, name, address)
+        if not count:
+            break
+        so_far += count
+        if not load.passes(dut, tally, f"after {so_far} failed calls"):
+            raise DutError(tally.wrong[0])
+        readings.append((so_far, _memory_kib(dut)))
+        place.progress(f"{so_far} calls of {name}() failed")
+    dut.kernel_log.check(messages=False)
+    dut.kernel_log.forget()
+    lost_kib = life.leak_kib(readings)
+    if lost_kib >= LOST_KIB:
+        raise DutError(f"each failed call costs {lost_kib:.1f} KiB of memory (failed, free KiB: {readings})")
+    return so_far
 
 
 def _failed_under_load(dut: Dut, name: str, address: int) -> int:
