@@ -17,6 +17,8 @@ DETAILS = re.compile(r"; its kernel is in .*|; replay: .*|, at # of .*")
 def kind(text: str) -> str:
     """Of a text about what went wrong. The same fault has the same kind, wherever its code and data are."""
     report = REPORTS.search(text)
+    if report is None and (died := RIP.search(text)) is not None:
+        return f"the kernel died in {died[1]}()"
     if report is None:
         return DETAILS.sub("", NUMBERS.sub("#", text.splitlines()[0] if text else ""))
     if report["warning"]:

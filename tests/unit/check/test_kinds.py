@@ -28,6 +28,7 @@ PROTECTION = """the DUT's kernel panicked
         (PROTECTION, "general protection fault in kfree()"),
         ("3 of 128 frames were lost\nmore", "# of # frames were lost"),
         ("no answer within 60000 ms; its kernel is in native_halt+0xb", "no answer within # ms"),
+        ("the DUT's kernel panicked; the console:\n [ 8.4] RIP: 0010:napi_enable+0x42/0x50", "the kernel died in napi_enable()"),
         ("", ""),
     ],
 )

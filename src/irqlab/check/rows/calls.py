@@ -32,7 +32,7 @@ FLAGS, MTU = f"{HOME}/flags", f"{HOME}/mtu"
 BEGIN_NS, LASTS_NS = 1_000_000, 1_500_000_000
 """When a call fails in a trial, and how long that lasts: a driver that is bound resets its PHY."""
 LEAST, MOST = 12, 256
-"""Calls that fail: even if no time is left, and at most."""
+"""Calls that fail: even if no time is left (or two of each function, if that is more), and at most."""
 ENOUGH = 2
 """Calls of a function with which the same goes wrong: its other ones need not fail."""
 SPREAD = 0.618_033_988_75
@@ -118,7 +118,7 @@ class Failing:
                         calls = _counted(_meanwhile(dut, action, wanted), wanted)
                         waiting = spread(calls)
                     for name, call in waiting:
-                        if count >= MOST or (count >= LEAST and allowance.over):
+                        if count >= MOST or (count >= max(LEAST, 2 * len(calls)) and allowance.over):
                             break
                         if self._known_to_fail(action.name, name):
                             continue

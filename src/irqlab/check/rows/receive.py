@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from irqlab.check.packets import ETHERNET, FIN_PUSH_ACK, IP, IPV4, PUSH_ACK, TCP, TCP_HEADER, UDP, Packet
 from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
-from irqlab.check.subject import Subject
+from irqlab.check.subject import Subject, features_of
 from irqlab.check.wire import Arrival, Order, carry, connect, filler, frame, ready
 from irqlab.config.addresses import INTERFACES
 from irqlab.dut.router import Dut
@@ -119,8 +119,12 @@ def _gro(place: Workplace) -> Outcome:
         connect(dut)
         for gro, own in (("off", "off"), ("on", "off"), *([("on", "on")] if lro else [])):
             for interface in INTERFACES:
-                dut.run("ethtool", "-K", interface, "gro", gro)
+                dut.attempt("ethtool", "-K", interface, "gro", gro)
                 dut.attempt("ethtool", "-K", interface, "lro", own)
+            now = features_of(dut.attempt("ethtool", "-k", INTERFACES[0])["out"])["generic-receive-offload"].on
+            if now != (gro == "on"):  # a driver may leave it off
+                tally.wrong += ["ethtool -K gro off: it stays on"] if now else []
+                break
             ready(dut)
             for held_ns in (0, HELD_NS) if gro == "on" and defers else (0,):
                 dut.attempt("sh", "-c", f"echo {held_ns} >/sys/class/net/{INTERFACES[0]}/gro_flush_timeout")
