@@ -77,4 +77,94 @@ do {								\
 #define system_percpu_wq	system_wq
 #endif
 
+/* 6.3: the netdev says what it can do for XDP. Goes with 6.1. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define xdp_set_features_flag(netdev, flags)	((void)(netdev))
+#endif
+
+/* 6.6: the page pool has several headers. Goes with 6.1. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#include <net/page_pool/helpers.h>
+#else
+#include <net/page_pool.h>
+#endif
+
+/* 6.8: the parameters of RSS are a struct, and there is an extack; 6.18: the number of
+ * rings has an operation of its own, as what is hashed (6.17, 6.12.100). An operation
+ * of today, given to a macro here, is one of the old ones' as well, made by IRQMOD_RSS().
+ * Goes with 6.12, its first part with 6.1.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+struct ethtool_rxfh_param {
+	u8 hfunc;
+	u32 *indir;
+	u8 *key;
+};
+
+struct ethtool_rxfh_fields {
+	u32 data;
+	u32 flow_type;
+};
+
+#define IRQMOD_RXFH(get, set)						\
+static int get##_old(struct net_device *netdev, u32 *indir, u8 *key, u8 *hfunc) \
+{									\
+	struct ethtool_rxfh_param rxfh = { .indir = indir, .key = key };	\
+	int err = get(netdev, &rxfh);					\
+									\
+	if (hfunc)							\
+		*hfunc = rxfh.hfunc;					\
+	return err;							\
+}									\
+									\
+static int set##_old(struct net_device *netdev, const u32 *indir,	\
+		     const u8 *key, const u8 hfunc)			\
+{									\
+	struct ethtool_rxfh_param rxfh = {				\
+		.hfunc = hfunc, .indir = (u32 *)indir, .key = (u8 *)key,	\
+	};								\
+									\
+	return set(netdev, &rxfh, NULL);				\
+}
+#define IRQMOD_RXFH_OPS(get, set)	.get_rxfh = get##_old, .set_rxfh = set##_old
+#else
+#define IRQMOD_RXFH(get, set)		static_assert(true);
+#define IRQMOD_RXFH_OPS(get, set)	.get_rxfh = get, .set_rxfh = set
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define irqmod_old_fields(get, netdev, info)				\
+({									\
+	struct ethtool_rxfh_fields compat_fields = {			\
+		.flow_type = (info)->flow_type,				\
+	};								\
+	int compat_err = get(netdev, &compat_fields);			\
+									\
+	(info)->data = compat_fields.data;				\
+	compat_err;							\
+})
+#define IRQMOD_FIELDS_OP(get)
+#else
+#define irqmod_old_fields(get, netdev, info)	(-EOPNOTSUPP)
+#define IRQMOD_FIELDS_OP(get)		.get_rxfh_fields = get,
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define IRQMOD_RXNFC(rings, fields)					\
+static int rings##_old(struct net_device *netdev,			\
+		       struct ethtool_rxnfc *info, u32 *rules)		\
+{									\
+	if (info->cmd == ETHTOOL_GRXFH)					\
+		return irqmod_old_fields(fields, netdev, info);		\
+	if (info->cmd != ETHTOOL_GRXRINGS)				\
+		return -EOPNOTSUPP;					\
+	info->data = rings(netdev);					\
+	return 0;							\
+}
+#define IRQMOD_RXNFC_OPS(rings, fields)	.get_rxnfc = rings##_old, IRQMOD_FIELDS_OP(fields)
+#else
+#define IRQMOD_RXNFC(rings, fields)	static_assert(true);
+#define IRQMOD_RXNFC_OPS(rings, fields)	.get_rx_ring_count = rings, IRQMOD_FIELDS_OP(fields)
+#endif
+
 #endif /* IRQMOD_COMPAT_H */

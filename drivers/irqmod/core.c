@@ -30,14 +30,11 @@ int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
 	return taken;
 }
 
-static void count_interrupt(struct irqmod_queue *queue, u32 groups)
+static void count_interrupt(struct irqmod_irq_stats *stats)
 {
-	u64_stats_update_begin(&queue->irq_stats.syncp);
-	if (groups & IRQMOD_RX)
-		u64_stats_inc(&queue->irq_stats.rx);
-	if (groups & IRQMOD_TX)
-		u64_stats_inc(&queue->irq_stats.tx);
-	u64_stats_update_end(&queue->irq_stats.syncp);
+	u64_stats_update_begin(&stats->syncp);
+	u64_stats_inc(&stats->causes);
+	u64_stats_update_end(&stats->syncp);
 }
 
 /**
@@ -50,25 +47,22 @@ static void count_interrupt(struct irqmod_queue *queue, u32 groups)
  * schemes do then. While the queue is stopped it masks @groups.
  *
  * Context: hard IRQ, or that of a completion with IRQMOD_CAP_TRANSFERS. Must not run
- * on two CPUs at a time for one queue, except for completions of two directions.
+ * on two CPUs at a time for one group of a queue.
  */
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 {
 	u32 with_rx = READ_ONCE(queue->tx_with_rx);
-	unsigned long flags;
 
 	if (unlikely(!READ_ONCE(queue->up))) {
 		queue->ops->mask(queue, groups);
 		return;
 	}
-	if (likely(queue->irq)) {
-		count_interrupt(queue, groups);
-	} else {
-		spin_lock_irqsave(&queue->irq_stats_lock, flags);
+	if (groups & IRQMOD_RX)
+		count_interrupt(&queue->rx_irq_stats);
+	if (groups & IRQMOD_TX)
+		count_interrupt(&queue->tx_irq_stats);
+	if (unlikely(!queue->irq))
 		WRITE_ONCE(queue->cpu, smp_processor_id());
-		count_interrupt(queue, groups);
-		spin_unlock_irqrestore(&queue->irq_stats_lock, flags);
-	}
 	if ((groups & (IRQMOD_RX | with_rx)) &&
 	    /* Pairs with rx_start_queue(). */
 	    !smp_load_acquire(&queue->rx_stopping))
@@ -103,9 +97,12 @@ static void irqmod_synchronize(const struct irqmod_port *port)
 {
 	const struct irqmod_queue *queue;
 
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
 		if (queue->irq)
 			synchronize_irq(queue->irq);
+		if (queue->tx_irq)
+			synchronize_irq(queue->tx_irq);
+	}
 	synchronize_net();
 }
 
@@ -350,7 +347,8 @@ static void start(struct irqmod_port *port, struct irqmod_queue *only)
 
 	ASSERT_RTNL();
 	irqmod_for_each_queue(queue, port)
-		queue->running = queue->running || !only || queue == only;
+		queue->running = queue->running || queue == only ||
+				 (!only && queue->index < port->queues_used);
 	for_each_running(queue, port, only) {
 		queue->ops->mask(queue, IRQMOD_RX | IRQMOD_TX);
 		queue->rx_ring = port->rx_ring;
@@ -387,7 +385,7 @@ static void stop(struct irqmod_port *port, struct irqmod_queue *only)
 }
 
 /**
- * irqmod_start() - starts the schemes of all queues
+ * irqmod_start() - starts the schemes of all queues that are used
  * @port: the port, with its hardware ready and its rings filled
  *
  * Called in ndo_open, and after a change of the rings. Wakes the transmit queues.

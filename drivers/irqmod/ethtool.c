@@ -204,18 +204,26 @@ void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 }
 EXPORT_SYMBOL_GPL(irqmod_get_strings);
 
+static u64 interrupts(const struct irqmod_irq_stats *stats)
+{
+	unsigned int start;
+	u64 count;
+
+	do {
+		start = u64_stats_fetch_begin(&stats->syncp);
+		count = u64_stats_read(&stats->causes);
+	} while (u64_stats_fetch_retry(&stats->syncp, start));
+	return count;
+}
+
 static void queue_stats(const struct irqmod_queue *queue, u64 *data)
 {
-	const struct irqmod_irq_stats *irq = &queue->irq_stats;
 	const struct irqmod_rx_stats *rx = &queue->rx_stats;
 	const struct irqmod_tx_stats *tx = &queue->tx_stats;
 	unsigned int start;
 
-	do {
-		start = u64_stats_fetch_begin(&irq->syncp);
-		data[RX_INTERRUPTS] = u64_stats_read(&irq->rx);
-		data[TX_INTERRUPTS] = u64_stats_read(&irq->tx);
-	} while (u64_stats_fetch_retry(&irq->syncp, start));
+	data[RX_INTERRUPTS] = interrupts(&queue->rx_irq_stats);
+	data[TX_INTERRUPTS] = interrupts(&queue->tx_irq_stats);
 	do {
 		start = u64_stats_fetch_begin(&rx->syncp);
 		data[RX_PACKETS] = u64_stats_read(&rx->packets);

@@ -55,13 +55,15 @@ struct irqmod_tx_scheme;
 #define IRQMOD_RX	BIT(0)
 #define IRQMOD_TX	BIT(1)
 
-/* Hardware capabilities. A scheme may require the first two (scheme.h). */
+/* Hardware capabilities. A scheme may require them (scheme.h). */
 /* Causes can be masked in hardware; the device has its own interrupt. */
 #define IRQMOD_CAP_MASK		BIT(0)
 /* A bus driver (USB) completes transfers that hold many frames each. */
 #define IRQMOD_CAP_TRANSFERS	BIT(1)
 /* The TX cause can be requested per descriptor. */
 #define IRQMOD_CAP_TX_IRQ_BIT	BIT(2)
+/* The chip moderates its interrupts (moderate()). */
+#define IRQMOD_CAP_MODERATION	BIT(3)
 
 #define IRQMOD_COUNT_NS		(50 * NSEC_PER_USEC)
 
@@ -146,12 +148,18 @@ struct irqmod_ops {
 	 * queues.
 	 */
 	bool (*rx_arrived)(struct irqmod_queue *queue, u32 *arrived);
+	/**
+	 * @moderate: from the next interrupt of the queue on, at least @usecs pass
+	 * to the one after it; 0: no moderation. More than the chip can is its
+	 * maximum. Called in any context while the queue is up, by one at a time.
+	 * With IRQMOD_CAP_MODERATION.
+	 */
+	void (*moderate)(struct irqmod_queue *queue, unsigned int usecs);
 };
 
-/* Updated in the context of irqmod_interrupt(). */
+/* Updated in the context of irqmod_interrupt() for one group of causes. */
 struct irqmod_irq_stats {
-	u64_stats_t rx;			/* RX causes seen by the handler */
-	u64_stats_t tx;			/* TX causes */
+	u64_stats_t causes;		/* seen by the handler */
 	struct u64_stats_sync syncp;
 };
 
@@ -206,8 +214,8 @@ struct irqmod_heads {
 	unsigned int asked;		/* chunk requests while fail_heads is set */
 };
 
-/* A queue, embedded in what the driver has of it. The driver sets @irq before
- * irqmod_add_queue(), and updates packets, bytes, errors and no_buffer of the
+/* A queue, embedded in what the driver has of it. The driver sets @irq and @tx_irq
+ * before irqmod_add_queue(), and updates packets, bytes, errors and no_buffer of the
  * counters. All other fields belong to the engine.
  */
 struct irqmod_queue {
@@ -252,6 +260,7 @@ struct irqmod_queue {
 	struct irqmod_port *port;
 	struct irqmod_queue *next;	/* of the port */
 	int irq;			/* for synchronize_irq(); 0: none */
+	int tx_irq;			/* of TX causes alone; 0: @irq is of both */
 	unsigned int cpu;		/* without @irq: where the last completion came */
 	u16 index;			/* among those of the port */
 	bool tx_switching;		/* scheme change in progress */
@@ -271,8 +280,8 @@ struct irqmod_queue {
 	struct hrtimer tx_timer;
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
 
-	spinlock_t irq_stats_lock;	/* without @irq: completions on two CPUs */
-	struct irqmod_irq_stats irq_stats;
+	struct irqmod_irq_stats rx_irq_stats;
+	struct irqmod_irq_stats tx_irq_stats;
 	struct irqmod_rx_stats rx_stats;
 	struct irqmod_tx_stats tx_stats;
 } ____cacheline_aligned;
@@ -306,6 +315,7 @@ struct irqmod_port {
 	bool up;
 	struct irqmod_queue *queues;	/* the first; see irqmod_for_each_queue() */
 	u16 queue_count;
+	u16 queues_used;		/* irqmod_start() starts so many */
 };
 
 #define irqmod_for_each_queue(queue, port)				\
@@ -331,6 +341,7 @@ static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 
 /* Before irqmod_register(): the next queue of the port. */
 void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue);
+int irqmod_use_queues(struct irqmod_port *port, unsigned int count);
 
 void irqmod_set_rings(struct irqmod_port *port, unsigned int rx_ring,
 		      unsigned int tx_ring);

@@ -26,8 +26,27 @@ void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue)
 	*end = queue;
 	queue->port = port;
 	queue->index = port->queue_count++;
+	port->queues_used = port->queue_count;
 }
 EXPORT_SYMBOL_GPL(irqmod_add_queue);
+
+/**
+ * irqmod_use_queues() - sets how many queues are used
+ * @port: the port, stopped
+ * @count: the first so many
+ *
+ * Context: process, under RTNL.
+ * Return: 0, or what netif_set_real_num_queues() says.
+ */
+int irqmod_use_queues(struct irqmod_port *port, unsigned int count)
+{
+	int err = netif_set_real_num_queues(port->netdev, count, count);
+
+	if (!err)
+		port->queues_used = count;
+	return err;
+}
+EXPORT_SYMBOL_GPL(irqmod_use_queues);
 
 static int init_queue(struct irqmod_queue *queue)
 {
@@ -48,9 +67,9 @@ static int init_queue(struct irqmod_queue *queue)
 	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
 						    : IRQMOD_CHUNKS_FAST;
 	spin_lock_init(&queue->tx_lock);
-	spin_lock_init(&queue->irq_stats_lock);
 	INIT_LIST_HEAD(&queue->rx_list);
-	u64_stats_init(&queue->irq_stats.syncp);
+	u64_stats_init(&queue->rx_irq_stats.syncp);
+	u64_stats_init(&queue->tx_irq_stats.syncp);
 	u64_stats_init(&queue->rx_stats.syncp);
 	u64_stats_init(&queue->tx_stats.syncp);
 	hrtimer_setup(&queue->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,

@@ -8,11 +8,13 @@
 
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
 	&irqmod_rx_adaptive,
+	&irqmod_rx_aim,
 	&irqmod_rx_de,
 #if IS_ENABLED(CONFIG_DIMLIB)
 	&irqmod_rx_dim,
 #endif
 	&irqmod_rx_hybrid,
+	&irqmod_rx_itr,
 	&irqmod_rx_napi,
 #ifdef IRQMOD_INSTRUMENTS
 	&irqmod_rx_ifpoll,

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The transmit rings (7.2). The last descriptor of each packet has the RS bit: the chip
+ * then marks it as done, and raises the queue's TX cause. A packet that needs a
+ * checksum or is to be segmented has a context descriptor before its own, unless that
+ * of the last one will do.
+ */
+#include <linux/io.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/ip6_checksum.h>
+
+#include "i82574.h"
+
+/* The chip needs 17 bytes, and pads the rest (TCTL_PSP). */
+#define TX_SHORTEST	17
+#define TX_COMMAND	(TXD_DEXT | TXD_TYPE_DATA | TXD_IFCS)
+/* The longest headers that a context has a place for. */
+#define TX_HEADER_MAX	255
+
+/* What the descriptors of a packet have in common. */
+struct tx_packet {
+	u32 command;
+	u32 options;
+	u64 context;			/* 0: none is needed */
+	u32 context_command;
+	u32 context_options;
+};
+
+static void tx_unmap(struct i82574_tx_ring *ring, struct i82574_tx_slot *slot)
+{
+	unsigned int len = dma_unmap_len(slot, len);
+
+	if (slot->page && len)
+		dma_unmap_page(ring->dev, dma_unmap_addr(slot, dma), len,
+			       DMA_TO_DEVICE);
+	else if (len)
+		dma_unmap_single(ring->dev, dma_unmap_addr(slot, dma), len,
+				 DMA_TO_DEVICE);
+	dma_unmap_len_set(slot, len, 0);
+}
+
+/* Frees what was sent, or never will be, outside of a reclaim. */
+static void tx_drop(struct i82574_tx_slot *slot)
+{
+	if (slot->kind == TX_SKB)
+		dev_kfree_skb_any(slot->skb);
+	else if (slot->kind != TX_NOTHING)
+		xdp_return_frame(slot->frame);
+}
+
+void i82574_tx_free(struct i82574_queue *q, struct i82574_tx_ring *ring)
+{
+	unsigned int i = ring->dirty;
+
+	for (; ring->slot && ring->done != ring->filled; ring->done++) {
+		tx_unmap(ring, &ring->slot[i]);
+		tx_drop(&ring->slot[i]);
+		i = i82574_next(i, ring->count);
+	}
+	if (ring->desc)
+		dma_free_coherent(ring->dev, ring->count * sizeof(*ring->desc),
+				  ring->desc, ring->dma);
+	kvfree(ring->slot);
+	*ring = (struct i82574_tx_ring){ };
+}
+
+int i82574_tx_alloc(struct i82574_queue *q, struct i82574_tx_ring *ring,
+		    unsigned int count)
+{
+	*ring = (struct i82574_tx_ring){ .count = count };
+	ring->dev = &q->nic->pdev->dev;
+	ring->tail = q->nic->regs + TDT(q->queue.index);
+	ring->slot = kvcalloc(count, sizeof(*ring->slot), GFP_KERNEL);
+	ring->desc = dma_alloc_coherent(ring->dev, count * sizeof(*ring->desc),
+					&ring->dma, GFP_KERNEL);
+	if (ring->slot && ring->desc)
+		return 0;
+	i82574_tx_free(q, ring);
+	return -ENOMEM;
+}
+
+/* Before the transmitter is enabled: an empty ring. What was on it is dropped. */
+void i82574_tx_start(struct i82574_queue *q)
+{
+	struct i82574_tx_ring *ring = &q->tx;
+	unsigned int n = q->queue.index;
+
+	for (; ring->done != ring->filled; ring->done++) {
+		tx_unmap(ring, &ring->slot[ring->dirty]);
+		tx_drop(&ring->slot[ring->dirty]);
+		ring->dirty = i82574_next(ring->dirty, ring->count);
+	}
+	memset(ring->slot, 0, ring->count * sizeof(*ring->slot));
+	memset(ring->desc, 0, ring->count * sizeof(*ring->desc));
+	ring->next = 0;
+	ring->dirty = 0;
+	ring->context = 0;
+	i82574_write(q->nic, TDBAL(n), lower_32_bits(ring->dma));
+	i82574_write(q->nic, TDBAH(n), upper_32_bits(ring->dma));
+	i82574_write(q->nic, TDLEN(n), ring->count * sizeof(*ring->desc));
+	i82574_write(q->nic, TDH(n), 0);
+	i82574_write(q->nic, TDT(n), 0);
+}
+
+unsigned int i82574_tx_outstanding(struct irqmod_queue *queue)
+{
+	const struct i82574_tx_ring *ring = &to_i82574(queue)->tx;
+
+	return READ_ONCE(ring->filled) - READ_ONCE(ring->done);
+}
+
+static unsigned int tx_room(const struct i82574_tx_ring *ring)
+{
+	/* One is always free: a ring whose head is its tail is empty. Acquire:
+	 * pairs with i82574_tx_reclaim(), which has read the slots.
+	 */
+	return ring->count - 1 - (READ_ONCE(ring->filled) -
+				  smp_load_acquire(&ring->done));
+}
+
+unsigned int i82574_tx_room(struct irqmod_queue *queue)
+{
+	return tx_room(&to_i82574(queue)->tx);
+}
+
+unsigned int i82574_tx_bytes(struct irqmod_queue *queue)
+{
+	const struct i82574_tx_ring *ring = &to_i82574(queue)->tx;
+	unsigned int i = ring->dirty, bytes = 0;
+	u32 done;
+
+	for (done = ring->done; done != ring->filled; done++) {
+		if (ring->slot[i].kind != TX_NOTHING)
+			bytes += ring->slot[i].bytes;
+		i = i82574_next(i, ring->count);
+	}
+	return bytes;
+}
+
+/* The queue is locked. */
+void i82574_tx_kick(struct i82574_queue *q)
+{
+	if (unlikely(irqmod_instrument(q->nic->lost_doorbells, 0))) {
+		q->nic->lost_doorbells--;
+		return;
+	}
+	/* writel() orders the descriptors before the doorbell. */
+	writel(q->tx.next, q->tx.tail);
+}
+
+/* The chip computes checksums and lengths of each segment from those without length
+ * (7.2.11.1, 7.3).
+ */
+static int tx_segments(struct sk_buff *skb, struct tx_packet *packet)
+{
+	unsigned int header = skb_tcp_all_headers(skb);
+	int err = skb_cow_head(skb, 0);
+
+	if (err)
+		return err;
+	packet->command |= TXD_TSE;
+	packet->context_command |= TXD_TSE | TXD_CONTEXT_TCP | (skb->len - header);
+	packet->context_options = skb_shinfo(skb)->gso_size << TXD_MSS_SHIFT |
+				  header << TXD_HEADER_SHIFT;
+	if (skb_is_gso_v6(skb)) {
+		tcp_v6_gso_csum_prep(skb);
+		return 0;
+	}
+	ip_hdr(skb)->tot_len = 0;
+	ip_hdr(skb)->check = 0;
+	tcp_hdr(skb)->check = ~csum_tcpudp_magic(ip_hdr(skb)->saddr,
+						 ip_hdr(skb)->daddr, 0,
+						 IPPROTO_TCP, 0);
+	packet->options |= TXD_IXSM;
+	packet->context_command |= TXD_CONTEXT_IPV4;
+	/* IPCSS, IPCSO, IPCSE */
+	packet->context |= skb_network_offset(skb) |
+			   (skb_network_offset(skb) +
+			    offsetof(struct iphdr, check)) << 8 |
+			   (u64)(skb_transport_offset(skb) - 1) << 16;
+	return 0;
+}
+
+/* Asks the chip for the checksum, and for segments. */
+static int tx_offload(struct sk_buff *skb, struct tx_packet *packet)
+{
+	u64 start = skb_checksum_start_offset(skb);
+
+	packet->options |= TXD_TXSM;
+	packet->context_command = TXD_DEXT;
+	/* TUCSS, TUCSO; TUCSE 0: to the end */
+	packet->context = start << 32 | (start + skb->csum_offset) << 40;
+	return skb_is_gso(skb) ? tx_segments(skb, packet) : 0;
+}
+
+netdev_features_t i82574_features_check(struct sk_buff *skb,
+					struct net_device *netdev,
+					netdev_features_t features)
+{
+	if (skb_is_gso(skb) && (skb_tcp_all_headers(skb) > TX_HEADER_MAX ||
+				skb_shinfo(skb)->gso_size < 64))
+		features &= ~NETIF_F_GSO_MASK;
+	return vlan_features_check(skb, features);
+}
+
+/* The descriptors that a packet needs, besides a context. */
+static unsigned int tx_parts(const struct sk_buff *skb)
+{
+	unsigned int i, parts = (skb_headlen(skb) + TX_PART_BYTES - 1) >> TX_PART_SHIFT;
+
+	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++)
+		parts += (skb_frag_size(&skb_shinfo(skb)->frags[i]) +
+			  TX_PART_BYTES - 1) >> TX_PART_SHIFT;
+	return parts;
+}
+
+/* Fills the next descriptors with @len mapped bytes. Returns the last one's index, and
+ * the number of descriptors is added to *@used.
+ */
+static unsigned int tx_put(struct i82574_tx_ring *ring, unsigned int *next,
+			   unsigned int *used, dma_addr_t dma, unsigned int len,
+			   bool page, const struct tx_packet *packet)
+{
+	unsigned int i = *next, last = i, part;
+	bool first = true;
+
+	do {
+		struct i82574_tx_desc *desc = &ring->desc[i];
+		struct i82574_tx_slot *slot = &ring->slot[i];
+
+		part = min(len, TX_PART_BYTES);
+		desc->addr = cpu_to_le64(dma);
+		desc->command = cpu_to_le32(packet->command | part);
+		desc->options = cpu_to_le32(packet->options);
+		/* All of them are mapped as one. */
+		dma_unmap_addr_set(slot, dma, dma);
+		dma_unmap_len_set(slot, len, first ? len : 0);
+		slot->page = page;
+		slot->kind = TX_NOTHING;
+		first = false;
+		dma += part;
+		len -= part;
+		last = i;
+		i = i82574_next(i, ring->count);
+		++*used;
+	} while (unlikely(len));
+	*next = i;
+	return last;
+}
+
+static void tx_put_context(struct i82574_tx_ring *ring, unsigned int *next,
+			   unsigned int *used, const struct tx_packet *packet)
+{
+	struct i82574_tx_desc *desc = &ring->desc[*next];
+	struct i82574_tx_slot *slot = &ring->slot[*next];
+
+	desc->addr = cpu_to_le64(packet->context);
+	desc->command = cpu_to_le32(packet->context_command);
+	desc->options = cpu_to_le32(packet->context_options);
+	dma_unmap_len_set(slot, len, 0);
+	slot->kind = TX_NOTHING;
+	*next = i82574_next(*next, ring->count);
+	++*used;
+	/* A context for segments has a length, and serves that packet alone. */
+	ring->context = packet->context_command & TXD_TSE ? 0 : packet->context;
+}
+
+/* Forgets the descriptors from @first on, of which the chip knows nothing. */
+static void tx_undo(struct i82574_tx_ring *ring, unsigned int first,
+		    unsigned int used)
+{
+	ring->context = 0;
+	for (; used; used--) {
+		tx_unmap(ring, &ring->slot[first]);
+		first = i82574_next(first, ring->count);
+	}
+}
+
+/* Maps the parts of a packet, and fills their descriptors. Returns the last one's index,
+ * or -ENOMEM.
+ */
+static int tx_map(struct i82574_tx_ring *ring, const struct sk_buff *skb,
+		  unsigned int *next, unsigned int *used,
+		  const struct tx_packet *packet)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+	unsigned int f, len = skb_headlen(skb);
+	dma_addr_t dma;
+	int last;
+
+	dma = dma_map_single(ring->dev, skb->data, len, DMA_TO_DEVICE);
+	if (unlikely(dma_mapping_error(ring->dev, dma)))
+		return -ENOMEM;
+	last = tx_put(ring, next, used, dma, len, false, packet);
+	for (f = 0; f < info->nr_frags; f++) {
+		len = skb_frag_size(&info->frags[f]);
+		if (!len)
+			continue;
+		dma = skb_frag_dma_map(ring->dev, &info->frags[f], 0, len,
+				       DMA_TO_DEVICE);
+		if (unlikely(dma_mapping_error(ring->dev, dma)))
+			return -ENOMEM;
+		last = tx_put(ring, next, used, dma, len, true, packet);
+	}
+	return last;
+}
+
+/* Says how much a packet is on the wire. */
+static void tx_measure(const struct sk_buff *skb, struct i82574_tx_slot *slot)
+{
+	unsigned int packets = skb_shinfo(skb)->gso_segs;
+
+	slot->packets = 1;
+	slot->bytes = skb->len;
+	if (likely(packets <= 1 || !skb_is_gso(skb)))
+		return;
+	slot->packets = packets;
+	slot->bytes += (packets - 1) * skb_tcp_all_headers(skb);
+}
+
+/* The packet from @first on is complete: hands it to the chip, whose doorbell follows. */
+static void tx_commit(struct i82574_tx_ring *ring, unsigned int first,
+		      unsigned int last, unsigned int used)
+{
+	ring->slot[first].slots = used;
+	ring->desc[last].command |= cpu_to_le32(TXD_EOP | TXD_RS);
+	ring->next = i82574_next(last, ring->count);
+	/* Pairs with i82574_tx_reclaim(). */
+	smp_store_release(&ring->filled, ring->filled + used);
+}
+
+netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct i82574 *nic = i82574_of(netdev);
+	struct i82574_queue *q = &nic->queue[skb_get_queue_mapping(skb)];
+	struct tx_packet packet = { .command = TX_COMMAND };
+	struct i82574_tx_ring *ring = &q->tx;
+	unsigned int first = ring->next, next = first, used = 0;
+	struct i82574_tx_slot *slot;
+	unsigned int room, needed;
+	int last;
+
+	irqmod_tx_begin(&q->queue);
+	if (unlikely(skb_put_padto(skb, TX_SHORTEST)))
+		goto freed;
+	room = tx_room(ring);
+	needed = likely(!skb_is_nonlinear(skb) && skb->len <= TX_PART_BYTES) ?
+		 2 : tx_parts(skb) + 1;
+	/* A reclaim saw room, and packets have used it before it woke the queue. Or
+	 * another device's frames have (XDP).
+	 */
+	if (unlikely(room < needed)) {
+		if (needed > TX_RESERVE) {
+			if (skb_linearize(skb))
+				goto drop;
+			needed = tx_parts(skb) + 1;
+		}
+		if (room < needed) {
+			irqmod_tx_full(&q->queue, TX_RESERVE);
+			i82574_tx_kick(q);
+			return NETDEV_TX_BUSY;
+		}
+	}
+
+	if (skb->ip_summed == CHECKSUM_PARTIAL && tx_offload(skb, &packet))
+		goto drop;
+	if (skb_vlan_tag_present(skb)) {
+		packet.command |= TXD_VLE;
+		packet.options |= (u32)skb_vlan_tag_get(skb) << TXD_VLAN_SHIFT;
+	}
+	if (unlikely(packet.context &&
+		     (packet.command & TXD_TSE || packet.context != ring->context)))
+		tx_put_context(ring, &next, &used, &packet);
+	last = tx_map(ring, skb, &next, &used, &packet);
+	if (unlikely(last < 0)) {
+		tx_undo(ring, first, used);
+		goto drop;
+	}
+	slot = &ring->slot[first];
+	slot->kind = TX_SKB;
+	slot->skb = skb;
+	tx_measure(skb, slot);
+	/* The packet may be freed as soon as it is committed. */
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
+	irqmod_tx_sent(&q->queue, slot->bytes);
+	tx_commit(ring, first, last, used);
+	if (irqmod_tx_queued(&q->queue, room - used, TX_RESERVE))
+		i82574_tx_kick(q);
+	return NETDEV_TX_OK;
+
+drop:
+	dev_kfree_skb_any(skb);
+freed:
+	dev_core_stats_tx_dropped_inc(netdev);
+	/* This may have been the last packet of a batch. */
+	if (!netdev_xmit_more())
+		i82574_tx_kick(q);
+	return NETDEV_TX_OK;
+}
+
+/**
+ * i82574_tx_frame() - puts an XDP frame on the ring
+ * @q: the queue; it is locked, and the caller kicks it
+ * @frame: the frame
+ * @dma: of its data
+ * @kind: TX_XDP: it was mapped for us; TX_XDP_OWN: it is always mapped
+ *
+ * Return: false if there is no room.
+ */
+bool i82574_tx_frame(struct i82574_queue *q, struct xdp_frame *frame,
+		     dma_addr_t dma, enum i82574_kind kind)
+{
+	struct tx_packet packet = { .command = TX_COMMAND };
+	struct i82574_tx_ring *ring = &q->tx;
+	unsigned int first = ring->next, next = first, used = 0, last, room;
+	struct i82574_tx_slot *slot = &ring->slot[first];
+
+	/* A handler that reclaims cannot free frames. */
+	if (unlikely(!READ_ONCE(q->queue.up) || !q->queue.tx_in_softirq ||
+		     frame->len < TX_SHORTEST))
+		return false;
+	irqmod_tx_begin(&q->queue);
+	room = tx_room(ring);
+	/* What the stack's next packet may need is left. */
+	if (unlikely(room < TX_RESERVE + 1))
+		return false;
+	last = tx_put(ring, &next, &used, dma, frame->len, false, &packet);
+	if (kind == TX_XDP_OWN)
+		dma_unmap_len_set(slot, len, 0);
+	slot->kind = kind;
+	slot->frame = frame;
+	slot->packets = 1;
+	slot->bytes = frame->len;
+	irqmod_tx_sent(&q->queue, slot->bytes);
+	tx_commit(ring, first, last, used);
+	irqmod_tx_queued(&q->queue, room - used, TX_RESERVE);
+	return true;
+}
+
+/* Frees the packet that begins in a slot. */
+static void tx_release(struct irqmod_queue *queue, struct i82574_tx_ring *ring,
+		       struct i82574_tx_slot *slot)
+{
+	if (likely(slot->kind == TX_SKB))
+		irqmod_tx_free(queue, slot->skb);
+	else
+		xdp_return_frame(slot->frame);
+}
+
+unsigned int i82574_tx_reclaim(struct irqmod_queue *queue)
+{
+	struct i82574_tx_ring *ring = &to_i82574(queue)->tx;
+	/* Acquire: pairs with tx_commit(). */
+	u32 filled = smp_load_acquire(&ring->filled), done = ring->done;
+	unsigned int i = ring->dirty, packets = 0, frames = 0, bytes = 0;
+
+	while (done != filled) {
+		struct i82574_tx_slot *slot = &ring->slot[i];
+		unsigned int slots = slot->slots, last = i + slots - 1;
+
+		if (last >= ring->count)
+			last -= ring->count;
+		if (!(READ_ONCE(ring->desc[last].options) & cpu_to_le32(TXD_DD)))
+			break;
+		/* From the scheme before: the timer frees them, in softirq. */
+		if (unlikely(slot->kind != TX_SKB && in_hardirq()))
+			break;
+		/* The chip has read the packet: see all that it wrote before. */
+		dma_rmb();
+		packets++;
+		frames += slot->packets;
+		bytes += slot->bytes;
+		done += slots;
+		tx_unmap(ring, slot);
+		tx_release(queue, ring, slot);
+		while (unlikely(--slots)) {
+			i = i82574_next(i, ring->count);
+			tx_unmap(ring, &ring->slot[i]);
+		}
+		i = i82574_next(i, ring->count);
+	}
+	if (!packets)
+		return 0;
+	ring->dirty = i;
+	/* Release: pairs with tx_room(): the slots may be reused. */
+	smp_store_release(&ring->done, done);
+	irqmod_tx_completed(queue, packets, bytes);
+
+	u64_stats_update_begin(&queue->tx_stats.syncp);
+	u64_stats_add(&queue->tx_stats.packets, frames);
+	u64_stats_add(&queue->tx_stats.bytes, bytes);
+	u64_stats_update_end(&queue->tx_stats.syncp);
+	return packets;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * NAPI with the chip's own moderation, as rx_itr.c, but the time between two interrupts
+ * follows the traffic, as in e1000e's and igb's "dynamic conservative" mode: what
+ * came with the last interrupt says whether the traffic is a bulk transfer (4,000
+ * interrupts a second), moderate (20,000), or waits for each frame (70,000). The time
+ * grows by a quarter of its goal with each interrupt, and shrinks at once.
+ */
+#include "napi.h"
+
+enum aim_class {
+	AIM_LATENCY,
+	AIM_MODERATE,
+	AIM_BULK,
+};
+
+static const unsigned int aim_usecs[] = {
+	[AIM_LATENCY] = 14,
+	[AIM_MODERATE] = 50,
+	[AIM_BULK] = 250,
+};
+
+struct irqmod_aim {
+	enum aim_class class;
+	unsigned int usecs;		/* the chip has these */
+	u64 packets;			/* up to the last interrupt */
+	u64 bytes;
+};
+
+/* The class of the traffic of which an interrupt brought so much. */
+static enum aim_class aim_classify(enum aim_class class, u64 packets, u64 bytes)
+{
+	bool segments = bytes > 8000 * packets;		/* merged, or to be cut */
+
+	switch (class) {
+	case AIM_LATENCY:
+		if (segments)
+			return AIM_BULK;
+		return packets < 5 && bytes > 512 ? AIM_MODERATE : AIM_LATENCY;
+	case AIM_MODERATE:
+		if (bytes > 10000) {
+			if (segments || packets < 10 || bytes > 1200 * packets)
+				return AIM_BULK;
+			return packets > 35 ? AIM_LATENCY : AIM_MODERATE;
+		}
+		if (bytes > 2000 * packets)
+			return AIM_BULK;
+		return packets <= 2 && bytes < 512 ? AIM_LATENCY : AIM_MODERATE;
+	case AIM_BULK:
+		if (bytes > 25000)
+			return packets > 35 ? AIM_MODERATE : AIM_BULK;
+		return bytes < 6000 ? AIM_MODERATE : AIM_BULK;
+	}
+	return class;
+}
+
+/* Before RX is unmasked: what the last interrupt brought determines the time. */
+static void aim_adapt(struct irqmod_queue *queue, struct irqmod_aim *aim)
+{
+	const struct irqmod_rx_stats *stats = &queue->rx_stats;
+	/* Written in this context only. */
+	u64 packets = u64_stats_read(&stats->packets) - aim->packets;
+	u64 bytes = u64_stats_read(&stats->bytes) - aim->bytes;
+	unsigned int goal, usecs;
+
+	if (!packets)
+		return;
+	aim->packets += packets;
+	aim->bytes += bytes;
+	aim->class = aim_classify(aim->class, packets, bytes);
+	goal = aim_usecs[aim->class];
+	usecs = min(goal, aim->usecs + goal / 4);
+	if (usecs == aim->usecs)
+		return;
+	aim->usecs = usecs;
+	queue->ops->moderate(queue, usecs);
+}
+
+static int rx_aim_poll(struct irqmod_queue *queue, int budget)
+{
+	int done = irqmod_napi_pass(queue, budget);
+
+	if (done < budget)
+		aim_adapt(queue, queue->rx_state);
+	return irqmod_napi_end(queue, done, budget);
+}
+
+static bool rx_aim_start(struct irqmod_queue *queue)
+{
+	struct irqmod_aim *aim = queue->rx_state;
+
+	aim->class = AIM_MODERATE;
+	aim->usecs = aim_usecs[AIM_MODERATE];
+	aim->packets = u64_stats_read(&queue->rx_stats.packets);
+	aim->bytes = u64_stats_read(&queue->rx_stats.bytes);
+	queue->ops->moderate(queue, aim->usecs);
+	irqmod_napi_start(queue);
+	return false;
+}
+
+/* The engine has waited for the poll. */
+static void rx_aim_stop(struct irqmod_queue *queue)
+{
+	queue->ops->moderate(queue, 0);
+}
+
+IRQMOD_RX_SCHEME(aim) = {
+	.name = "aim",
+	.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
+	.masks = true,
+	.state_size = sizeof(struct irqmod_aim),
+	.start = rx_aim_start,
+	.stop = rx_aim_stop,
+	.irq = irqmod_napi_schedule,
+	.poll = rx_aim_poll,
+};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * NAPI with the chip's own moderation: at least rx-usecs pass from one interrupt to the
+ * next. The chip counts them, so that no timer of the kernel's is needed.
+ */
+#include "napi.h"
+
+static int rx_itr_poll(struct irqmod_queue *queue, int budget)
+{
+	return irqmod_napi_end(queue, irqmod_napi_pass(queue, budget), budget);
+}
+
+static void rx_itr_changed(struct irqmod_queue *queue, void *state)
+{
+	if (queue->rx == &irqmod_rx_itr && READ_ONCE(queue->up))
+		queue->ops->moderate(queue, irqmod_rx_usecs(queue->port));
+}
+
+static bool rx_itr_start(struct irqmod_queue *queue)
+{
+	queue->ops->moderate(queue, irqmod_rx_usecs(queue->port));
+	irqmod_napi_start(queue);
+	return false;
+}
+
+/* The engine has waited for the poll. */
+static void rx_itr_stop(struct irqmod_queue *queue)
+{
+	queue->ops->moderate(queue, 0);
+}
+
+IRQMOD_RX_SCHEME(itr) = {
+	.name = "itr",
+	.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
+	.masks = true,
+	.changed = rx_itr_changed,
+	.start = rx_itr_start,
+	.stop = rx_itr_stop,
+	.irq = irqmod_napi_schedule,
+	.poll = rx_itr_poll,
+};
