@@ -50,6 +50,9 @@ static_assert(RX_HEADROOM + RX_BUFFER_BYTES +
 /* A descriptor takes at most this much, so that a part fits into the FIFO. */
 #define TX_PART_SHIFT	13
 #define TX_PART_BYTES	BIT(TX_PART_SHIFT)
+/* Up to here a packet is copied, and freed at once: that costs less than to map it. */
+#define TX_COPYBREAK	128
+#define TX_COPY_BYTES	128		/* a slot's place for it */
 /* Descriptors of the largest packet: its parts, those of a packet of 64 KB that are cut
  * once more, and the context.
  */
@@ -80,6 +83,7 @@ struct i82574_rx_ring {
 
 enum i82574_kind {
 	TX_NOTHING,			/* a part of the packet before, or a context */
+	TX_COPIED,
 	TX_SKB,
 	TX_XDP,				/* a frame of another device, mapped here */
 	TX_XDP_OWN,			/* one of ours: its page is mapped anyway */
@@ -102,6 +106,8 @@ struct i82574_tx_slot {
 struct i82574_tx_ring {
 	struct i82574_tx_desc *desc;
 	struct i82574_tx_slot *slot;
+	u8 *copies;			/* TX_COPY_BYTES for each slot */
+	dma_addr_t copies_dma;
 	void __iomem *tail;
 	struct device *dev;
 	unsigned int count;

@@ -203,6 +203,7 @@ union i82574_rx_desc {
 #define RXD_EOP			BIT(1)
 #define RXD_IXSM		BIT(2)	/* no checksum was verified */
 #define RXD_VP			BIT(3)	/* a VLAN tag was stripped */
+#define RXD_UDPCS		BIT(4)	/* UDP's checksum was verified */
 #define RXD_TCPCS		BIT(5)	/* TCP's or UDP's checksum was verified */
 #define RXD_ERROR_TCP		BIT(29)
 #define RXD_ERROR_IP		BIT(30)

@@ -29,7 +29,7 @@ struct tx_packet {
 	u32 context_options;
 };
 
-static void tx_unmap(struct i82574_tx_ring *ring, struct i82574_tx_slot *slot)
+static __always_inline void tx_unmap(struct i82574_tx_ring *ring, struct i82574_tx_slot *slot)
 {
 	unsigned int len = dma_unmap_len(slot, len);
 
@@ -47,7 +47,7 @@ static void tx_drop(struct i82574_tx_slot *slot)
 {
 	if (slot->kind == TX_SKB)
 		dev_kfree_skb_any(slot->skb);
-	else if (slot->kind != TX_NOTHING)
+	else if (slot->kind == TX_XDP || slot->kind == TX_XDP_OWN)
 		xdp_return_frame(slot->frame);
 }
 
@@ -63,6 +63,9 @@ void i82574_tx_free(struct i82574_queue *q, struct i82574_tx_ring *ring)
 	if (ring->desc)
 		dma_free_coherent(ring->dev, ring->count * sizeof(*ring->desc),
 				  ring->desc, ring->dma);
+	if (ring->copies)
+		dma_free_coherent(ring->dev, ring->count * TX_COPY_BYTES,
+				  ring->copies, ring->copies_dma);
 	kvfree(ring->slot);
 	*ring = (struct i82574_tx_ring){ };
 }
@@ -76,7 +79,9 @@ int i82574_tx_alloc(struct i82574_queue *q, struct i82574_tx_ring *ring,
 	ring->slot = kvcalloc(count, sizeof(*ring->slot), GFP_KERNEL);
 	ring->desc = dma_alloc_coherent(ring->dev, count * sizeof(*ring->desc),
 					&ring->dma, GFP_KERNEL);
-	if (ring->slot && ring->desc)
+	ring->copies = dma_alloc_coherent(ring->dev, count * TX_COPY_BYTES,
+					  &ring->copies_dma, GFP_KERNEL);
+	if (ring->slot && ring->desc && ring->copies)
 		return 0;
 	i82574_tx_free(q, ring);
 	return -ENOMEM;
@@ -308,6 +313,64 @@ static int tx_map(struct i82574_tx_ring *ring, const struct sk_buff *skb,
 	return last;
 }
 
+/* A full ring although the queue was not stopped: a reclaim saw room, and packets have used
+ * it before it woke the queue, or another device's frames have (XDP).
+ */
+static netdev_tx_t tx_busy(struct i82574_queue *q)
+{
+	irqmod_tx_full(&q->queue, TX_RESERVE);
+	i82574_tx_kick(q);
+	return NETDEV_TX_BUSY;
+}
+
+static void tx_vlan(const struct sk_buff *skb, u32 *command, u32 *options)
+{
+	if (likely(!skb_vlan_tag_present(skb)))
+		return;
+	*command |= TXD_VLE;
+	*options |= (u32)skb_vlan_tag_get(skb) << TXD_VLAN_SHIFT;
+}
+
+/* A short packet: it is copied to the ring, and freed. */
+static netdev_tx_t tx_copy(struct i82574_queue *q, struct sk_buff *skb)
+{
+	struct i82574_tx_ring *ring = &q->tx;
+	unsigned int len = skb->len, i = ring->next, room = tx_room(ring);
+	u32 command = TX_COMMAND | TXD_EOP | TXD_RS | len, options = 0;
+	struct i82574_tx_slot *slot = &ring->slot[i];
+	struct i82574_tx_desc *desc = &ring->desc[i];
+	u8 *copy = ring->copies + i * TX_COPY_BYTES;
+
+	if (unlikely(!room))
+		return tx_busy(q);
+	/* A fixed size is copied without a call. Behind the data is at least the
+	 * sk_buff's shared info; the chip sends @len bytes only.
+	 */
+	if (len <= 64)
+		memcpy(copy, skb->data, 64);
+	else
+		memcpy(copy, skb->data, len);
+	tx_vlan(skb, &command, &options);
+	desc->addr = cpu_to_le64(ring->copies_dma + i * TX_COPY_BYTES);
+	desc->command = cpu_to_le32(command);
+	desc->options = cpu_to_le32(options);
+	dma_unmap_len_set(slot, len, 0);
+	slot->bytes = len;
+	slot->packets = 1;
+	slot->slots = 1;
+	slot->kind = TX_COPIED;
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
+	irqmod_tx_sent(&q->queue, len);
+	ring->next = i82574_next(i, ring->count);
+	/* Pairs with i82574_tx_reclaim(). */
+	smp_store_release(&ring->filled, ring->filled + 1);
+	if (irqmod_tx_queued(&q->queue, room - 1, TX_RESERVE))
+		i82574_tx_kick(q);
+	napi_consume_skb(skb, !irqs_disabled());
+	return NETDEV_TX_OK;
+}
+
 /* Says how much a packet is on the wire. */
 static void tx_measure(const struct sk_buff *skb, struct i82574_tx_slot *slot)
 {
@@ -332,10 +395,8 @@ static void tx_commit(struct i82574_tx_ring *ring, unsigned int first,
 	smp_store_release(&ring->filled, ring->filled + used);
 }
 
-netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev)
+static netdev_tx_t tx_mapped(struct i82574_queue *q, struct sk_buff *skb)
 {
-	struct i82574 *nic = i82574_of(netdev);
-	struct i82574_queue *q = &nic->queue[skb_get_queue_mapping(skb)];
 	struct tx_packet packet = { .command = TX_COMMAND };
 	struct i82574_tx_ring *ring = &q->tx;
 	unsigned int first = ring->next, next = first, used = 0;
@@ -343,34 +404,21 @@ netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev)
 	unsigned int room, needed;
 	int last;
 
-	irqmod_tx_begin(&q->queue);
 	if (unlikely(skb_put_padto(skb, TX_SHORTEST)))
 		goto freed;
 	room = tx_room(ring);
-	needed = likely(!skb_is_nonlinear(skb) && skb->len <= TX_PART_BYTES) ?
-		 2 : tx_parts(skb) + 1;
-	/* A reclaim saw room, and packets have used it before it woke the queue. Or
-	 * another device's frames have (XDP).
-	 */
-	if (unlikely(room < needed)) {
-		if (needed > TX_RESERVE) {
-			if (skb_linearize(skb))
-				goto drop;
-			needed = tx_parts(skb) + 1;
-		}
-		if (room < needed) {
-			irqmod_tx_full(&q->queue, TX_RESERVE);
-			i82574_tx_kick(q);
-			return NETDEV_TX_BUSY;
-		}
+	needed = tx_parts(skb) + 1;
+	if (unlikely(needed > TX_RESERVE)) {
+		if (skb_linearize(skb))
+			goto drop;
+		needed = tx_parts(skb) + 1;
 	}
+	if (unlikely(room < needed))
+		return tx_busy(q);
 
 	if (skb->ip_summed == CHECKSUM_PARTIAL && tx_offload(skb, &packet))
 		goto drop;
-	if (skb_vlan_tag_present(skb)) {
-		packet.command |= TXD_VLE;
-		packet.options |= (u32)skb_vlan_tag_get(skb) << TXD_VLAN_SHIFT;
-	}
+	tx_vlan(skb, &packet.command, &packet.options);
 	if (unlikely(packet.context &&
 		     (packet.command & TXD_TSE || packet.context != ring->context)))
 		tx_put_context(ring, &next, &used, &packet);
@@ -395,11 +443,22 @@ netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev)
 drop:
 	dev_kfree_skb_any(skb);
 freed:
-	dev_core_stats_tx_dropped_inc(netdev);
+	dev_core_stats_tx_dropped_inc(q->queue.netdev);
 	/* This may have been the last packet of a batch. */
 	if (!netdev_xmit_more())
 		i82574_tx_kick(q);
 	return NETDEV_TX_OK;
+}
+
+netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct i82574_queue *q = &i82574_of(netdev)->queue[skb_get_queue_mapping(skb)];
+
+	irqmod_tx_begin(&q->queue);
+	if (skb->len <= TX_COPYBREAK && !skb_is_nonlinear(skb) &&
+	    skb->ip_summed != CHECKSUM_PARTIAL && likely(skb->len >= TX_SHORTEST))
+		return tx_copy(q, skb);
+	return tx_mapped(q, skb);
 }
 
 /**
@@ -467,7 +526,7 @@ unsigned int i82574_tx_reclaim(struct irqmod_queue *queue)
 		if (!(READ_ONCE(ring->desc[last].options) & cpu_to_le32(TXD_DD)))
 			break;
 		/* From the scheme before: the timer frees them, in softirq. */
-		if (unlikely(slot->kind != TX_SKB && in_hardirq()))
+		if (unlikely(slot->kind > TX_SKB && in_hardirq()))
 			break;
 		/* The chip has read the packet: see all that it wrote before. */
 		dma_rmb();
@@ -475,11 +534,10 @@ unsigned int i82574_tx_reclaim(struct irqmod_queue *queue)
 		frames += slot->packets;
 		bytes += slot->bytes;
 		done += slots;
-		tx_unmap(ring, slot);
-		tx_release(queue, ring, slot);
-		while (unlikely(--slots)) {
-			i = i82574_next(i, ring->count);
-			tx_unmap(ring, &ring->slot[i]);
+		if (slot->kind != TX_COPIED) {
+			tx_release(queue, ring, slot);
+			while (tx_unmap(ring, &ring->slot[i]), --slots)
+				i = i82574_next(i, ring->count);
 		}
 		i = i82574_next(i, ring->count);
 	}
