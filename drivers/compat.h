@@ -36,6 +36,32 @@
 #define netif_napi_set_irq(napi, irq)			((void)(napi))
 #endif
 
+/* 6.10: a netdev tells the statistics of each queue. Goes with 6.1. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#include <net/netdev_queues.h>
+#define irqmod_set_stat_ops(netdev, ops)	((netdev)->stat_ops = (ops))
+#else
+struct netdev_queue_stats_rx {
+	u64 bytes, packets, alloc_fail;
+};
+
+struct netdev_queue_stats_tx {
+	u64 bytes, packets;
+};
+
+struct netdev_stat_ops {
+	void (*get_queue_stats_rx)(struct net_device *netdev, int index,
+				   struct netdev_queue_stats_rx *stats);
+	void (*get_queue_stats_tx)(struct net_device *netdev, int index,
+				   struct netdev_queue_stats_tx *stats);
+	void (*get_base_stats)(struct net_device *netdev,
+			       struct netdev_queue_stats_rx *rx,
+			       struct netdev_queue_stats_tx *tx);
+};
+
+#define irqmod_set_stat_ops(netdev, ops)	((void)(ops))
+#endif
+
 /* 6.13: settings of a NAPI are kept by its index. Goes with 6.12. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define netif_napi_add_config(netdev, napi, poll, index)	\

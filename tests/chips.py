@@ -22,5 +22,5 @@ OF_CHIPS = (
     "no_answer",
 )
 """Scripts for what our PCI drivers' chips have."""
-CARDS = {"irqmod_i8255x": "irqlab-82559", "irqmod_rtl8139cp": "irqlab-8139cp"}
+CARDS = {"irqmod_i8255x": "irqlab-82559", "irqmod_i82574": "irqlab-82574", "irqmod_rtl8139cp": "irqlab-8139cp"}
 """The tester's models of these chips."""

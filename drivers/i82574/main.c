@@ -40,13 +40,25 @@ void i82574_link_now(struct i82574 *nic)
 	mod_delayed_work(system_percpu_wq, &nic->link_work, 0);
 }
 
+static bool tx_waits(struct i82574 *nic)
+{
+	unsigned int i, waiting = 0;
+
+	for (i = 0; i < QUEUES; i++)
+		waiting += i82574_tx_outstanding(&nic->queue[i].queue);
+	return waiting;
+}
+
 static void i82574_link(struct work_struct *work)
 {
 	struct i82574 *nic = container_of(work, struct i82574, link_work.work);
 
-	if (mii_check_media(&nic->mii, netif_msg_link(nic), false) ||
-	    netif_carrier_ok(nic->port.netdev))
+	mii_check_media(&nic->mii, netif_msg_link(nic), false);
+	if (netif_carrier_ok(nic->port.netdev))
 		i82574_flow_link(nic);
+	else if (tx_waits(nic))
+		/* They would leave with the next link, however late that is. */
+		schedule_work(&nic->reset_work);
 	i82574_counters_add(nic);	/* before they saturate */
 	schedule_delayed_work(&nic->link_work, LINK_PERIOD);
 }

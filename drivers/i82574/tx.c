@@ -355,13 +355,13 @@ static netdev_tx_t tx_copy(struct i82574_queue *q, struct sk_buff *skb)
 	desc->command = cpu_to_le32(command);
 	desc->options = cpu_to_le32(options);
 	dma_unmap_len_set(slot, len, 0);
-	slot->bytes = len;
+	slot->bytes = max_t(u32, len, ETH_ZLEN);
 	slot->packets = 1;
 	slot->slots = 1;
 	slot->kind = TX_COPIED;
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
 		skb_tx_timestamp(skb);
-	irqmod_tx_sent(&q->queue, len);
+	irqmod_tx_sent(&q->queue, slot->bytes);
 	ring->next = i82574_next(i, ring->count);
 	/* Pairs with i82574_tx_reclaim(). */
 	smp_store_release(&ring->filled, ring->filled + 1);
@@ -371,13 +371,13 @@ static netdev_tx_t tx_copy(struct i82574_queue *q, struct sk_buff *skb)
 	return NETDEV_TX_OK;
 }
 
-/* Says how much a packet is on the wire. */
+/* Says how much a packet is on the wire, with padding, without FCS. */
 static void tx_measure(const struct sk_buff *skb, struct i82574_tx_slot *slot)
 {
 	unsigned int packets = skb_shinfo(skb)->gso_segs;
 
 	slot->packets = 1;
-	slot->bytes = skb->len;
+	slot->bytes = max_t(u32, skb->len, ETH_ZLEN);
 	if (likely(packets <= 1 || !skb_is_gso(skb)))
 		return;
 	slot->packets = packets;
@@ -493,7 +493,7 @@ bool i82574_tx_frame(struct i82574_queue *q, struct xdp_frame *frame,
 	slot->kind = kind;
 	slot->frame = frame;
 	slot->packets = 1;
-	slot->bytes = frame->len;
+	slot->bytes = max_t(u32, frame->len, ETH_ZLEN);
 	irqmod_tx_sent(&q->queue, slot->bytes);
 	tx_commit(ring, first, last, used);
 	irqmod_tx_queued(&q->queue, room - used, TX_RESERVE);

@@ -50,18 +50,15 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_coalesce);
 
-/* adaptive-rx chooses the scheme that adapts its interrupts; off is the default. */
+/* adaptive-rx chooses a scheme that adapts its interrupts, off one that does not. */
 static int set_adaptive(struct irqmod_port *port, bool adaptive,
 			struct netlink_ext_ack *extack)
 {
-	const struct irqmod_rx_scheme *scheme = irqmod_rx_default(port);
-	int i;
+	const struct irqmod_rx_scheme *scheme;
 
 	if (port->rx->adaptive == adaptive)
 		return 0;
-	for (i = 0; adaptive && (scheme = irqmod_rx_schemes[i]); i++)
-		if (scheme->adaptive && irqmod_can(port, scheme->needs))
-			break;
+	scheme = irqmod_rx_preferred(port, adaptive);
 	if (scheme)
 		return irqmod_set_rx_scheme(port, scheme);
 	NL_SET_ERR_MSG_MOD(extack, "adaptive-rx: not with this kernel or hardware");
@@ -299,3 +296,67 @@ void irqmod_get_stats64(struct net_device *netdev,
 	}
 }
 EXPORT_SYMBOL_GPL(irqmod_get_stats64);
+
+static void add_rx_stats(const u64 *one, struct netdev_queue_stats_rx *stats)
+{
+	stats->packets += one[RX_PACKETS];
+	stats->bytes += one[RX_BYTES];
+	stats->alloc_fail += one[RX_NO_BUFFER];
+}
+
+static void add_tx_stats(const u64 *one, struct netdev_queue_stats_tx *stats)
+{
+	stats->packets += one[TX_PACKETS];
+	stats->bytes += one[TX_BYTES];
+}
+
+/* Of one queue, or, with -1, of those that are not used at present. */
+static void netdev_stats(struct net_device *netdev, int index,
+			 struct netdev_queue_stats_rx *rx,
+			 struct netdev_queue_stats_tx *tx)
+{
+	const struct irqmod_port *port = irqmod_port(netdev);
+	const struct irqmod_queue *queue;
+	u64 one[STATS];
+
+	if (rx)
+		rx->packets = rx->bytes = rx->alloc_fail = 0;
+	if (tx)
+		tx->packets = tx->bytes = 0;
+	irqmod_for_each_queue(queue, port) {
+		if (index < 0 ? queue->index < port->queues_used
+			      : queue->index != index)
+			continue;
+		queue_stats(queue, one);
+		if (rx)
+			add_rx_stats(one, rx);
+		if (tx)
+			add_tx_stats(one, tx);
+	}
+}
+
+static void netdev_rx_stats(struct net_device *netdev, int index,
+			    struct netdev_queue_stats_rx *stats)
+{
+	netdev_stats(netdev, index, stats, NULL);
+}
+
+static void netdev_tx_stats(struct net_device *netdev, int index,
+			    struct netdev_queue_stats_tx *stats)
+{
+	netdev_stats(netdev, index, NULL, stats);
+}
+
+static void netdev_base_stats(struct net_device *netdev,
+			      struct netdev_queue_stats_rx *rx,
+			      struct netdev_queue_stats_tx *tx)
+{
+	netdev_stats(netdev, -1, rx, tx);
+}
+
+/* What the kernel tells of each queue over netlink (netdev, qstats-get). */
+const struct netdev_stat_ops irqmod_stat_ops = {
+	.get_queue_stats_rx = netdev_rx_stats,
+	.get_queue_stats_tx = netdev_tx_stats,
+	.get_base_stats = netdev_base_stats,
+};

@@ -147,6 +147,7 @@ int irqmod_register(struct irqmod_port *port)
 	}
 	irqmod_for_each_queue(queue, port)
 		add_napi(queue);
+	irqmod_set_stat_ops(port->netdev, &irqmod_stat_ops);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
 	return 0;
 

@@ -155,6 +155,8 @@ extern const struct irqmod_tx_scheme irqmod_tx_coalesce, irqmod_tx_interrupt,
 /* schemes.c */
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
+const struct irqmod_rx_scheme *irqmod_rx_preferred(const struct irqmod_port *port,
+						   bool adaptive);
 const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port);
 const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port,
 						 const struct irqmod_rx_scheme *rx);
@@ -266,6 +268,7 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
 /* ethtool.c */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
+extern const struct netdev_stat_ops irqmod_stat_ops;
 
 /* The budget of a poll: the user's setting, or half the ring. If a poll took the whole
  * ring, the chip would have filled it in the meantime, and dropped frames until the next.

@@ -41,19 +41,29 @@ const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
 #define RX_SCHEMES	(ARRAY_SIZE(irqmod_rx_schemes) - 1)
 #define TX_SCHEMES	(ARRAY_SIZE(irqmod_tx_schemes) - 1)
 
-/* A scheme that the port's hardware supports, of those the one with the highest
- * preference.
+/* A scheme that the port's hardware supports, and that is @adaptive or not; of those the
+ * one with the highest preference. NULL: there is none.
  */
-const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port)
+const struct irqmod_rx_scheme *irqmod_rx_preferred(const struct irqmod_port *port,
+						   bool adaptive)
 {
-	const struct irqmod_rx_scheme *best = NULL;
+	const struct irqmod_rx_scheme *best = NULL, *rx;
 	int i;
 
-	for (i = 0; irqmod_rx_schemes[i]; i++)
-		if (irqmod_can(port, irqmod_rx_schemes[i]->needs) &&
-		    (!best || irqmod_rx_schemes[i]->preference > best->preference))
-			best = irqmod_rx_schemes[i];
+	for (i = 0; (rx = irqmod_rx_schemes[i]); i++)
+		if (rx->adaptive == adaptive && irqmod_can(port, rx->needs) &&
+		    (!best || rx->preference > best->preference))
+			best = rx;
 	return best;
+}
+
+/* The same of all. */
+const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port)
+{
+	const struct irqmod_rx_scheme *rx = irqmod_rx_preferred(port, false);
+	const struct irqmod_rx_scheme *adaptive = irqmod_rx_preferred(port, true);
+
+	return adaptive && adaptive->preference > rx->preference ? adaptive : rx;
 }
 
 /* The same; one that goes together with @rx. */

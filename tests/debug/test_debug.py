@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination
+from irqlab.config.schemes import COMBINATIONS, MODERATED_COMBINATIONS, USB_COMBINATIONS, Combination
 from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import tap
 from irqlab.robustness.overload import Overload
@@ -43,7 +43,7 @@ BUILDS: dict[str, dict[str, Any]] = {
 }
 SHARES = ("kasan", "kcsan", "rt")
 """The builds among which the combinations of schemes are divided."""
-OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
+OURS = ("irqmod_i8255x", "irqmod_i82574", "irqmod_rtl8139cp", "irqmod_lan78xx")
 THEIRS = ("e100", "8139cp", "lan78xx")
 ALWAYS = "unbind"
 """Runs with each receive scheme in each build."""
@@ -148,23 +148,31 @@ def _chosen(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in known if not asked or word in asked)
 
 
-def covering(build: str, usb: bool) -> list[list[Combination]]:
+def combinations(driver: str) -> tuple[Combination, ...]:
+    """Those that a driver of ours has."""
+    if "lan78xx" in driver:
+        return USB_COMBINATIONS
+    return MODERATED_COMBINATIONS if driver == "irqmod_i82574" else COMBINATIONS
+
+
+def covering(build: str, driver: str) -> list[list[Combination]]:
     """For each receive scheme a share of its combinations, at least one; the builds of `SHARES` together cover all of them."""
     receive: dict[str, list[Combination]] = {}
-    for combination in USB_COMBINATIONS if usb else COMBINATIONS:
+    for combination in combinations(driver):
         receive.setdefault(combination.rx, []).append(combination)
     shift = SHARES.index(build)
     return [every[(n + shift) % len(SHARES) :: len(SHARES)] or every[:1] for n, every in enumerate(receive.values())]
 
 
-def _with_schemes(build: str, usb: bool) -> list[tuple[tuple[str, ...], Combination]]:
+def _with_schemes(build: str, driver: str) -> list[tuple[tuple[str, ...], Combination]]:
+    usb = "lan78xx" in driver
     in_turn = [(m, name) for m, name in enumerate(IN_TURN) if not (usb and name in OF_PCI)]
     if build not in SHARES:
         first, second = BOUNCED_USB if usb else BOUNCED
         return [((*(name for _, name in in_turn), ALWAYS), first), ((ALWAYS,), second)]
     shift = SHARES.index(build)
     found: list[tuple[tuple[str, ...], Combination]] = []
-    for n, (first, *others) in enumerate(covering(build, usb)):
+    for n, (first, *others) in enumerate(covering(build, driver)):
         turn = [name for m, name in in_turn if (n + m + shift) % len(SHARES) == 0]
         found += [((*turn, ALWAYS), first), *(((ALWAYS,), other) for other in others)]
     return found
@@ -184,7 +192,7 @@ def cases(build: str, driver: str) -> list[Case]:
     usb = "lan78xx" in driver
     groups = [tuple(name for name in group if name not in of_others(driver)) for group in ONCE[build]]
     return [
-        *(Case(build, driver, scripts, combination) for scripts, combination in _with_schemes(build, usb)),
+        *(Case(build, driver, scripts, combination) for scripts, combination in _with_schemes(build, driver)),
         *(Case(build, driver, scripts) for scripts in groups if scripts),
         *(Case(build, driver, OF_CHIPS, nic=CARDS[driver]) for scripts in groups if scripts == OF_CHIPS),
     ]

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS
 from irqlab.robustness import tap
 
-from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OURS, SHARES, cases, of_others
+from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OURS, SHARES, cases, of_others, combinations
 
 
 @pytest.mark.parametrize("driver", OURS)
 def test_the_selection_covers_each_combination_and_each_script(driver: str) -> None:
     usb = "lan78xx" in driver
-    every = USB_COMBINATIONS if usb else COMBINATIONS
+    every = combinations(driver)
     planned = [case for build in SHARES for case in cases(build, driver)]
     assert {case.combination for case in planned if ALWAYS in case.scripts} == set(every)
     assert {name for case in planned for name in case.scripts} == {script.name for script in tap.scripts()} - {

@@ -60,7 +60,7 @@ def kernels(all_: All = False) -> None:
     _show(("--kernel", "release", "version", "suite", ""), lines)
 
 
-OURS = {"irqmod_i8255x": "e100", "irqmod_lan78xx": "lan78xx", "irqmod_rtl8139cp": "8139cp"}
+OURS = {"irqmod_i8255x": "e100", "irqmod_i82574": "e1000e", "irqmod_lan78xx": "lan78xx", "irqmod_rtl8139cp": "8139cp"}
 """Our drivers, and those of the kernel for the same chips."""
 
 
@@ -81,8 +81,9 @@ def _nics() -> Iterable[Line]:
 def _schemes() -> Iterable[Line]:
     for direction, option in (("rx", "--rx"), ("tx", "--tx")):
         for scheme in engine.all_schemes(direction):
-            buses = {engine.TRANSFERS: "USB", engine.MASK: "PCI"}
-            yield option, scheme.name, ", ".join(buses[need] for need in sorted(scheme.needs & set(buses))) or "PCI, USB"
+            hardware = "USB" if engine.TRANSFERS in scheme.needs else "PCI" if engine.MASK in scheme.needs else "PCI, USB"
+            moderated = ", a chip that moderates its interrupts" if engine.MODERATION in scheme.needs else ""
+            yield option, scheme.name, hardware + moderated
     for name, (rx, tx) in VARIANTS.items():
         yield "--variant", name, f"PCI: --rx {rx} --tx {tx}"
 

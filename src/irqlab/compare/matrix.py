@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from irqlab.compare import sides
-from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, VARIANTS
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, VARIANTS, Combination
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -38,12 +38,9 @@ def schemes(text: str | None) -> list[str]:
     return words
 
 
-def expand(words: Iterable[str], usb: bool) -> list[str]:
-    """The schemes that the words stand for, with a PCI or a USB driver, without duplicates."""
-    several = {
-        ALL: [f"{c.rx}+{c.tx}" for c in (USB_COMBINATIONS if usb else COMBINATIONS)],
-        OF_VARIANTS: list(VARIANTS),
-    }
+def expand(words: Iterable[str], combinations: Iterable[Combination]) -> list[str]:
+    """The schemes that the words stand for, with a driver that has these combinations, without duplicates."""
+    several = {ALL: [f"{c.rx}+{c.tx}" for c in combinations], OF_VARIANTS: list(VARIANTS)}
     return list(dict.fromkeys(name for word in words for name in several.get(word, [word])))
 
 
@@ -52,7 +49,7 @@ def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfi
     found: dict[TestbedConfig, Testbed] = {}
     for driver in drivers:
         plain = Testbed.resolve(_config(driver, common))
-        names = expand(chosen, bool(plain.nic.usb_speed)) if plain.has_schemes else []
+        names = expand(chosen, plain.nic.combinations) if plain.has_schemes else []
         for text in [f"{driver}+{name}" for name in names] or [driver]:
             config = _config(text, common)
             # The module is resolved once, so that all cells use the same file even if it changes meanwhile.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.compare import revision, verdict
-from irqlab.config.schemes import RX_SCHEMES, SETTINGS, TX_SCHEMES, USB_RX_SCHEMES, VARIANTS, Schemes, combine
+from irqlab.config.schemes import MODERATED_RX_SCHEMES, SETTINGS, TX_SCHEMES, USB_RX_SCHEMES, VARIANTS, Schemes, combine
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
@@ -98,7 +98,7 @@ def _scheme(word: str, given: dict[str, Any]) -> str:
     """The option that a word without `=` sets: receive before transmit, since `interrupt` can be either."""
     if word in VARIANTS:  # in capitals: `napi` is a receive scheme, `NAPI` a variant
         return "variant"
-    if word in (*RX_SCHEMES, *USB_RX_SCHEMES) and "rx" not in given and (word not in TX_SCHEMES or "tx" not in given):
+    if word in (*MODERATED_RX_SCHEMES, *USB_RX_SCHEMES) and "rx" not in given and (word not in TX_SCHEMES or "tx" not in given):
         return "rx"
     return "tx" if word in TX_SCHEMES else ""
 
@@ -111,7 +111,7 @@ def _number(text: str, key: str, value: str) -> int:
 
 def _options() -> str:
     names = ", ".join(f"{name}=" for name in OPTIONS)
-    receive = ", ".join(dict.fromkeys((*RX_SCHEMES, *USB_RX_SCHEMES)))
+    receive = ", ".join(dict.fromkeys((*MODERATED_RX_SCHEMES, *USB_RX_SCHEMES)))
     return f"a receive scheme ({receive}), then a transmit scheme ({', '.join(TX_SCHEMES)}); a variant; {names}"
 
 

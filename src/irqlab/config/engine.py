@@ -17,8 +17,8 @@ SOURCES = project_dir() / "drivers" / "irqmod"
 """The engine's sources."""
 INSTRUMENTS = "instruments"
 """Its folder with schemes that only the lab's builds have."""
-MASK, TRANSFERS = "IRQMOD_CAP_MASK", "IRQMOD_CAP_TRANSFERS"
-"""What hardware may have (irqmod.h): PCI drivers the first, USB drivers the second."""
+MASK, TRANSFERS, MODERATION = "IRQMOD_CAP_MASK", "IRQMOD_CAP_TRANSFERS", "IRQMOD_CAP_MODERATION"
+"""What hardware may have (irqmod.h): PCI drivers the first, some of them also the third, USB drivers the second."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,6 @@ def all_schemes(direction: str) -> tuple[Scheme, ...]:
     return tuple(declared(path.read_text(), direction) for path in sorted(files, key=lambda path: path.name))
 
 
-def schemes(direction: str, has: str) -> tuple[Scheme, ...]:
-    """The schemes of a direction (rx, tx) for hardware that `has` MASK or TRANSFERS, by name."""
-    return tuple(scheme for scheme in all_schemes(direction) if scheme.needs <= {has})
+def schemes(direction: str, *has: str) -> tuple[Scheme, ...]:
+    """The schemes of a direction (rx, tx) for hardware that `has` MASK, MASK and MODERATION, or TRANSFERS, by name."""
+    return tuple(scheme for scheme in all_schemes(direction) if scheme.needs <= set(has))

@@ -26,18 +26,20 @@ VARIANT_TX_FRAMES = 128
 
 
 RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK))
-"""Receive schemes of PCI drivers."""
+"""Receive schemes that every PCI driver has."""
+MODERATED_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK, engine.MODERATION))
+"""Receive schemes of PCI drivers whose chip moderates its interrupts."""
 USB_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.TRANSFERS))
 """Receive schemes of USB drivers."""
 TX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK))
 """Transmit schemes of PCI drivers."""
 NAPI_THREADS = ("off", "on", "busy-poll")
 """Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
-NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.polls)
+NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK, engine.MODERATION) if scheme.polls)
 """Receive schemes that use NAPI."""
-BUSY_POLL_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.napi_id)
+BUSY_POLL_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK, engine.MODERATION) if scheme.napi_id)
 """Receive schemes whose device a process can poll."""
-_SEVERAL = "all: those of PCI drivers; comma-separated: all combinations that the engine has"
+_SEVERAL = "all: those that every PCI driver has; comma-separated: all combinations that the engine has"
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,15 @@ class Combination:
         return f"{self.rx}/{self.tx}"
 
 
-def _combinations(has: str) -> tuple[Combination, ...]:
-    pairs = itertools.product(engine.schemes("rx", has), engine.schemes("tx", has))
+def _combinations(*has: str) -> tuple[Combination, ...]:
+    pairs = itertools.product(engine.schemes("rx", *has), engine.schemes("tx", *has))
     return tuple(Combination(rx.name, tx.name) for rx, tx in pairs if rx.masks or not tx.needs_masks)
 
 
 COMBINATIONS = _combinations(engine.MASK)
 """All combinations of a PCI driver."""
+MODERATED_COMBINATIONS = _combinations(engine.MASK, engine.MODERATION)
+"""All combinations of a PCI driver whose chip moderates its interrupts."""
 USB_COMBINATIONS = _combinations(engine.TRANSFERS)
 """All combinations of a USB driver."""
 
@@ -287,7 +291,7 @@ def combine(
         pairs = list(itertools.product(receive, transmit))
         together = [pair for pair in pairs if not _apart(*pair)]
         if not together:
-            masking = ", ".join(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.masks)
+            masking = ", ".join(scheme.name for scheme in engine.schemes("rx", engine.MASK, engine.MODERATION) if scheme.masks)
             raise IrqlabError(f"--tx {tx}: only with a receive scheme that masks RX ({masking}), not with --rx {rx}")
         return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in together)
     if rx is not None or tx is not None:
@@ -303,7 +307,7 @@ def combine(
 
 def _apart(rx: str | None, tx: str | None) -> bool:
     """Whether both are schemes of PCI drivers, but do not go together."""
-    return rx in RX_SCHEMES and tx in TX_SCHEMES and Combination(str(rx), str(tx)) not in COMBINATIONS
+    return rx in MODERATED_RX_SCHEMES and tx in TX_SCHEMES and Combination(str(rx), str(tx)) not in MODERATED_COMBINATIONS
 
 
 def _variant(name: str) -> Schemes:

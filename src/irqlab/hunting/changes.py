@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, dut_ip
-from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination
+from irqlab.config.schemes import Combination
 from irqlab.trials.hunt import Step
 from irqlab.trials.testbed import Testbed
 
@@ -92,7 +92,7 @@ def _schemes(testbed: Testbed, schemes: dict[str, Any] | None, kind: str, home: 
         return
     side = kind.removesuffix("-scheme")
     now, path = Combination(schemes["rx"], schemes["tx"]), f"{home}/irqmod/{side}_scheme"
-    for known in USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS:
+    for known in testbed.nic.combinations:
         other = getattr(known, side)
         if known != now and known == replace(now, **{side: other}):
             steps = (Step(0, path, other), Step(50 * MS, path, getattr(now, side)))

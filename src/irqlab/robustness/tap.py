@@ -29,7 +29,7 @@ from pathlib import Path
 
 from irqlab.config import engine
 from irqlab.config.addresses import tester_ip, tester_mac
-from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination, Schemes
+from irqlab.config.schemes import COMBINATIONS, Combination, Schemes
 from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
@@ -158,7 +158,7 @@ def combinations(testbed: Testbed, asked: Sequence[Schemes] = ()) -> tuple[Combi
         if any(schemes != Schemes() for schemes in asked):
             raise IrqlabError(f"--rx, --tx: {testbed.driver} has no schemes")
         return (None,)
-    have = USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS
+    have = testbed.nic.combinations
     chosen = tuple(c for c in have if not asked or any(s.rx in (None, c.rx) and s.tx in (None, c.tx) for s in asked))
     if not chosen:
         bus = "USB" if testbed.nic.usb_speed else "PCI"
@@ -274,7 +274,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None, 
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
         "TIMED": str(int(testbed.nic.is_own)), "LOADED": str(int(offered)),
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
-        "COMBINATIONS": "\n".join(str(one) for one in (USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS)),
+        "COMBINATIONS": "\n".join(str(one) for one in testbed.nic.combinations),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
         **_declared(testbed),
     }  # fmt: skip
@@ -287,7 +287,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None, 
 
 def _declared(testbed: Testbed) -> dict[str, str]:
     """What scripts must know of the schemes, as the sources declare them."""
-    has = {engine.TRANSFERS if testbed.nic.usb_speed else engine.MASK}
+    has = testbed.nic.capabilities
     rx, tx = (engine.all_schemes(direction) for direction in ("rx", "tx"))
 
     def refused(schemes: Sequence[engine.Scheme]) -> list[engine.Scheme]:

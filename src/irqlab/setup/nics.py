@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from irqlab.config import engine
+from irqlab.config.schemes import COMBINATIONS, MODERATED_COMBINATIONS, USB_COMBINATIONS, Combination
 from irqlab.setup import SetupError
 from irqlab.setup.modules import Module
 from irqlab.setup.qemu import Qemu
@@ -47,6 +49,8 @@ class Nic:
     """Those that it has."""
     rewinds: bool = False
     """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
+    moderates: bool = False
+    """The chip moderates its interrupts, and our driver for it can have it do so."""
     qemu: str | None = None
     """The release of QEMU that it needs; None: any."""
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +75,20 @@ class Nic:
     def is_own(self) -> bool:
         """Whether it is the tester's own, and not QEMU's."""
         return bool(self.usb_speed or self.pci_bus)
+
+    @property
+    def capabilities(self) -> set[str]:
+        """What our driver for it can do (irqmod.h)."""
+        if self.usb_speed:
+            return {engine.TRANSFERS}
+        return {engine.MASK, engine.MODERATION} if self.moderates else {engine.MASK}
+
+    @property
+    def combinations(self) -> tuple[Combination, ...]:
+        """The combinations of schemes that our driver for it has."""
+        if self.usb_speed:
+            return USB_COMBINATIONS
+        return MODERATED_COMBINATIONS if self.moderates else COMBINATIONS
 
     @property
     def timing(self) -> str:
@@ -200,10 +218,10 @@ TABLE: tuple[Nic, ...] = (
         "e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR,
         rewinds=True, keeps_frames=True, wrong=_E1000, note=_FLOOR,
     ),
-    Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
+    Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), moderates=True, note="82574L."),
     Nic(
         "irqlab-82574", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), pci_bus="33:32", rewinds=True,
-        note="82574L. The tester's own model, with time on PCI Express and wire (docs/inside/i82574-model.md).",
+        moderates=True, note="82574L. The tester's own model, with time on PCI Express and wire (docs/inside/i82574-model.md).",
     ),
     Nic(
         "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
