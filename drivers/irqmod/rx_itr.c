@@ -33,6 +33,7 @@ IRQMOD_RX_SCHEME(itr) = {
 	.name = "itr",
 	.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
 	.masks = true,
+	.period = true,
 	.preference = 2,
 	.changed = rx_itr_changed,
 	.start = rx_itr_start,
