@@ -152,9 +152,10 @@ static int set##_old(struct net_device *netdev, const u32 *indir,	\
 									\
 	return set(netdev, &rxfh, NULL);				\
 }
+
 #define IRQMOD_RXFH_OPS(get, set)	.get_rxfh = get##_old, .set_rxfh = set##_old
 #else
-#define IRQMOD_RXFH(get, set)		static_assert(true);
+#define IRQMOD_RXFH(get, set)
 #define IRQMOD_RXFH_OPS(get, set)	.get_rxfh = get, .set_rxfh = set
 #endif
 
@@ -187,9 +188,10 @@ static int rings##_old(struct net_device *netdev,			\
 	info->data = rings(netdev);					\
 	return 0;							\
 }
+
 #define IRQMOD_RXNFC_OPS(rings, fields)	.get_rxnfc = rings##_old, IRQMOD_FIELDS_OP(fields)
 #else
-#define IRQMOD_RXNFC(rings, fields)	static_assert(true);
+#define IRQMOD_RXNFC(rings, fields)
 #define IRQMOD_RXNFC_OPS(rings, fields)	.get_rx_ring_count = rings, IRQMOD_FIELDS_OP(fields)
 #endif
 

@@ -133,11 +133,11 @@ struct i82574_queue {
 	struct i82574_tx_ring tx;
 	struct i82574_rx_ring rx ____cacheline_aligned;
 	/* Which causes are masked (IRQMOD_RX, IRQMOD_TX), and those causes. */
-	spinlock_t mask_lock;
+	spinlock_t mask_lock;		/* @masked, and the chip's mask */
 	u32 masked;
 	u32 rx_causes;
 	u32 tx_causes;
-	char name[2][IFNAMSIZ + 8];	/* of the interrupts */
+	char name[2][IFNAMSIZ + 16];	/* of the interrupts */
 };
 
 #define I82574_COUNTERS	58
@@ -170,7 +170,7 @@ struct i82574 {
 	u8 rss_table[RETA_ENTRIES];
 	struct mutex mdio_lock;		/* MDIC, and the PHY's pages */
 	struct mutex nvm_lock;
-	spinlock_t counters_lock;
+	spinlock_t counters_lock;	/* the counters, and reads of the chip's */
 	u64 counters[I82574_COUNTERS];	/* sums of all that was read */
 	struct mii_if_info mii;
 	struct delayed_work link_work;

@@ -304,13 +304,14 @@ static struct sk_buff *rx_part(struct irqmod_queue *queue,
 		if (skb)
 			return NULL;
 		counts->no_buffer++;
-	} else if (rx_add(queue, ring, slot, len)) {
-		skb = ring->skb;
-		if (last)
-			ring->skb = NULL;
-		return last ? skb : NULL;
-	} else {
+	} else if (!rx_add(queue, ring, slot, len)) {
 		counts->no_buffer++;
+	} else if (last) {
+		skb = ring->skb;
+		ring->skb = NULL;
+		return skb;
+	} else {
+		return NULL;
 	}
 	ring->skip = !last;
 	if (ring->skb)
@@ -345,8 +346,8 @@ int i82574_rx_take(struct irqmod_queue *queue, int budget)
 	/* Acquire: pairs with i82574_rx_refill(): the chip's, or done. What it has
 	 * not got back still shows its old frame.
 	 */
-	left = min_t(u32, budget, ring->count - ring->taken +
-				  smp_load_acquire(&ring->given));
+	left = ring->count - ring->taken + smp_load_acquire(&ring->given);
+	left = min_t(u32, budget, left);
 	if (queue->rx_in_softirq)
 		prog = rcu_dereference_bh(q->nic->xdp_prog);
 	for (; taken < left; taken++) {

@@ -117,13 +117,13 @@ unsigned int i82574_tx_outstanding(struct irqmod_queue *queue)
 	return READ_ONCE(ring->filled) - READ_ONCE(ring->done);
 }
 
+/* One is always free: a ring whose head is its tail is empty. */
 static unsigned int tx_room(const struct i82574_tx_ring *ring)
 {
-	/* One is always free: a ring whose head is its tail is empty. Acquire:
-	 * pairs with i82574_tx_reclaim(), which has read the slots.
-	 */
-	return ring->count - 1 - (READ_ONCE(ring->filled) -
-				  smp_load_acquire(&ring->done));
+	/* Acquire: pairs with i82574_tx_reclaim(), which has read the slots. */
+	u32 done = smp_load_acquire(&ring->done);
+
+	return ring->count - 1 - (READ_ONCE(ring->filled) - done);
 }
 
 unsigned int i82574_tx_room(struct irqmod_queue *queue)

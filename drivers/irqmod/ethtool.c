@@ -319,10 +319,15 @@ static void netdev_stats(struct net_device *netdev, int index,
 	const struct irqmod_queue *queue;
 	u64 one[STATS];
 
-	if (rx)
-		rx->packets = rx->bytes = rx->alloc_fail = 0;
-	if (tx)
-		tx->packets = tx->bytes = 0;
+	if (rx) {
+		rx->packets = 0;
+		rx->bytes = 0;
+		rx->alloc_fail = 0;
+	}
+	if (tx) {
+		tx->packets = 0;
+		tx->bytes = 0;
+	}
 	irqmod_for_each_queue(queue, port) {
 		if (index < 0 ? queue->index < port->queues_used
 			      : queue->index != index)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NAPI with the chip's own moderation, as rx_itr.c, but the time between two interrupts
- * follows the traffic, as in e1000e's and igb's "dynamic conservative" mode: what
- * came with the last interrupt says whether the traffic is a bulk transfer (4,000
- * interrupts a second), moderate (20,000), or waits for each frame (70,000). The time
- * grows by a quarter of its goal with each interrupt, and shrinks at once.
+ * NAPI with the chip's own moderation. The time between two interrupts follows the
+ * traffic, as in e1000e's and igb's "dynamic conservative" mode: what came with the last
+ * interrupt says whether the traffic is a bulk transfer (4,000 interrupts a second),
+ * moderate (20,000), or waits for each frame (70,000). The time grows by a quarter of
+ * its goal with each interrupt, and shrinks at once.
  */
 #include "napi.h"
 

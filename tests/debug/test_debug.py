@@ -189,7 +189,6 @@ def cases(build: str, driver: str) -> list[Case]:
     """The DUTs of a build and a driver, before the user's choice of scripts."""
     if driver in THEIRS:
         return [Case(build, driver, OF_THEIRS)]
-    usb = "lan78xx" in driver
     groups = [tuple(name for name in group if name not in of_others(driver)) for group in ONCE[build]]
     return [
         *(Case(build, driver, scripts, combination) for scripts, combination in _with_schemes(build, driver)),

@@ -7,7 +7,7 @@ import pytest
 
 from irqlab.robustness import tap
 
-from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OURS, SHARES, cases, of_others, combinations
+from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OURS, SHARES, cases, combinations, of_others
 
 
 @pytest.mark.parametrize("driver", OURS)

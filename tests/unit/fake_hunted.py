@@ -16,6 +16,7 @@ from typing import Any
 
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup.modules import Module
+from irqlab.setup.nics import Nic
 from irqlab.trials.hunt import HuntResult, HuntTrial
 from tests.unit.fake_dut import FakeDut
 from tests.unit.fake_kernel import U64, Ram, Types, static
@@ -69,7 +70,7 @@ class HuntedTestbed:
             state=home / "state", facts={"running": {"ring_rx": None, "ring_tx": None, "schemes": None} | running}
         )
         self.modules = list(modules) or [module("paper")]
-        self.nic = SimpleNamespace(usb_speed="", slots=(4, 5), keeps_frames=False)
+        self.nic = Nic("x", 0, 0, 0, "x")
         self.vmlinux = home / "vmlinux"
         self.vmlinux.write_bytes(elf((".BTF", 0, types())))
         self.machine = SimpleNamespace(kernel=SimpleNamespace(vmlinux=self.vmlinux))

@@ -15,7 +15,7 @@ from irqlab import units
 from irqlab.cli import compare
 from irqlab.cli.report import command
 from irqlab.compare import export, loads, matrix, sides, tables, verdict
-from irqlab.config.schemes import COMBINATIONS, Schemes
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -211,7 +211,7 @@ def test_two_files_are_exported_as_they_are_compared() -> None:
 
 
 def test_schemes_of_a_matrix_depend_on_the_bus() -> None:
-    pci, usb = matrix.expand(["all"], usb=False), matrix.expand(["all"], usb=True)
+    pci, usb = matrix.expand(["all"], COMBINATIONS), matrix.expand(["all"], USB_COMBINATIONS)
     assert len(pci) == len(COMBINATIONS)
     assert "adaptive+off" in pci
     assert usb == ["hybrid+interrupt", "napi+interrupt", "standard+interrupt", "timer+interrupt"]
@@ -221,7 +221,7 @@ def test_schemes_of_a_matrix_depend_on_the_bus() -> None:
 
 
 def test_matrix_schemes_and_csv() -> None:
-    assert len(matrix.expand(matrix.schemes("variants,napi+off, variants"), usb=False)) == 7
+    assert len(matrix.expand(matrix.schemes("variants,napi+off, variants"), COMBINATIONS)) == 7
     assert matrix.schemes(None) == []
     with pytest.raises(IrqlabError, match="missing"):
         matrix.schemes("napi+off,,")

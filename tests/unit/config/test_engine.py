@@ -46,7 +46,7 @@ def test_frames_carry_the_id_of_the_napi_that_delivers_them() -> None:
     plain, other, own = "\tirqmod_napi_start(queue);\n", "\tirqmod_napi_start_poll(queue);\n", "\tqueue->deliver = f;\n"
     carry = [engine.declared(f"{{\n{body}}}\n{SOURCE}", "rx").napi_id for body in ("", plain, other, plain + own)]
     assert carry == [False, True, False, False]
-    assert {one.name for one in engine.all_schemes("rx") if one.napi_id} == {"napi", "dim"}
+    assert {one.name for one in engine.all_schemes("rx") if one.napi_id} == {"napi", "dim", "aim", "itr"}
 
 
 def test_a_file_without_a_scheme_is_an_error() -> None:
@@ -76,6 +76,9 @@ def test_a_package_without_the_drivers_sources_says_what_is_missing(tmp_path: Pa
 
 def test_hardware_decides_on_the_schemes() -> None:
     pci, usb = ({scheme.name for scheme in engine.schemes("rx", has)} for has in (MASK, TRANSFERS))
+    moderated = {scheme.name for scheme in engine.schemes("rx", MASK, engine.MODERATION)}
+    assert moderated - pci == {"aim", "itr"}
+    assert moderated > pci
     assert "standard" in usb - pci
     assert "interrupt" in pci - usb
     assert "napi" in pci & usb

@@ -30,7 +30,7 @@ def found(tmp_path):
 
     def of(kind: str, usb_speed: str = "", keeps_frames: bool = False, **running: Any) -> list[Change]:
         testbed = HuntedTestbed(tmp_path, **running)
-        testbed.nic.usb_speed, testbed.nic.keeps_frames = usb_speed, keeps_frames
+        testbed.nic = replace(testbed.nic, usb_speed=usb_speed, keeps_frames=keeps_frames)
         every = list(changes(testbed, kind, "eth1"))
         assert all(one.before[: len(ASKS_ONCE)] == ASKS_ONCE for one in every)
         return [replace(one, before=one.before[len(ASKS_ONCE) :]) for one in every]

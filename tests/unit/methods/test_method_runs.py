@@ -26,6 +26,7 @@ from irqlab.profile import devices, line_tables
 from irqlab.profile.symbols import Symbols
 from irqlab.reproduce.salah2009 import overload, rows
 from irqlab.runner.runner import TrialRunner
+from irqlab.setup.nics import Nic
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.iperf import FOUR, IperfResult, IperfTrial
 from irqlab.trials.peers import Account, RoundTrips
@@ -562,8 +563,8 @@ def test_drivers_of_a_matrix_have_the_schemes_they_can(monkeypatch) -> None:
         nic: Any
 
     def resolve(config: TestbedConfig) -> Any:
-        usb = 480 if config.driver.endswith("usb") else None
-        return Resolved(config, config.driver.startswith("irqmod"), SimpleNamespace(usb_speed=usb))
+        usb = "high" if config.driver.endswith("usb") else ""
+        return Resolved(config, config.driver.startswith("irqmod"), Nic("x", 0, 0, 0, "x", usb_speed=usb))
 
     monkeypatch.setattr(matrix.Testbed, "resolve", resolve)
     found = matrix.testbeds(["irqmod_a", "8139cp"], ["NAPI", "napi+off", "NAPI"], common)

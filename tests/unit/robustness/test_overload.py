@@ -15,6 +15,7 @@ from irqlab.config.traffic import wire_rate_pps
 from irqlab.errors import IrqlabError
 from irqlab.robustness import overload, tap
 from irqlab.robustness.overload import FRAME_BYTES, GENTLE_PPS, Overload
+from irqlab.setup.nics import Nic
 from irqlab.trials.testbed import Testbed
 
 LINE_BPS = 100_000_000
@@ -50,7 +51,7 @@ def bed(usb_speed: str = "", functional: bool = False, has_schemes: bool = True)
         config=SimpleNamespace(functional=functional),
         driver="irqmod_x" if has_schemes else "e100",
         has_schemes=has_schemes,
-        nic=SimpleNamespace(line_rate_bps=LINE_BPS, usb_speed=usb_speed),
+        nic=Nic("x", 0, 0, LINE_BPS, "x", usb_speed=usb_speed),
         machine=SimpleNamespace(mips=250),
         conditions=None,
         run=lambda trial: trial.measure(None, None),

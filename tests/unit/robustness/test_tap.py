@@ -18,6 +18,7 @@ from irqlab.config.schemes import COMBINATIONS
 from irqlab.errors import IrqlabError
 from irqlab.robustness import tap
 from irqlab.setup import drivers, kernel_trees
+from irqlab.setup.nics import Nic
 from tests.drivers import pcapng
 from tests.drivers.switches import flow, tour, walk
 
@@ -74,9 +75,9 @@ def test_scripts_are_found_and_are_shell() -> None:
         tap.find(["nonsense"])
 
 
-@pytest.mark.parametrize(("usb_speed", "has", "others"), [(0, MASK, TRANSFERS), (5000, TRANSFERS, MASK)])
+@pytest.mark.parametrize(("usb_speed", "has", "others"), [("", MASK, TRANSFERS), ("super", TRANSFERS, MASK)])
 def test_scripts_are_told_what_the_sources_declare(
-    monkeypatch: pytest.MonkeyPatch, usb_speed: int, has: str, others: str
+    monkeypatch: pytest.MonkeyPatch, usb_speed: str, has: str, others: str
 ) -> None:
     schemes = {
         "rx": (
@@ -88,7 +89,7 @@ def test_scripts_are_told_what_the_sources_declare(
     }
     monkeypatch.setattr(engine, "all_schemes", schemes.get)
     bed = SimpleNamespace(
-        nic=SimpleNamespace(usb_speed=usb_speed),
+        nic=Nic("x", 0, 0, 0, "x", usb_speed=usb_speed),
         machine=SimpleNamespace(kernel=SimpleNamespace(has=lambda option: option != "ODD")),
     )
     expected = {"NAPI_RX": "first", "MASKED_TX": "early", "LIMITED_TX": "late", "REFUSED_RX": "second", "REFUSED_TX": "late"}
