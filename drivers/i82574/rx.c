@@ -34,13 +34,11 @@ static int rx_pool_alloc(struct i82574_queue *q, struct i82574_rx_ring *ring)
 {
 	struct device *dev = &q->nic->pdev->dev;
 	struct page_pool_params params = {
-		.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV,
+		.flags = PP_FLAG_DMA_MAP,
 		.pool_size = ring->count,
 		.nid = dev_to_node(dev),
 		.dev = dev,
 		.dma_dir = ring->dir,
-		.max_len = RX_BUFFER_BYTES,
-		.offset = RX_HEADROOM,
 	};
 	int err;
 
@@ -135,6 +133,10 @@ void i82574_rx_refill(struct irqmod_queue *queue)
 	for (given = ring->given; given != end; given++) {
 		union i82574_rx_desc *desc = &ring->desc[i];
 
+		if (unlikely(ring->sync))
+			dma_sync_single_for_device(queue->netdev->dev.parent,
+						   ring->slot[i].dma + RX_HEADROOM,
+						   RX_BUFFER_BYTES, ring->dir);
 		desc->give.addr = cpu_to_le64(ring->slot[i].dma + RX_HEADROOM);
 		desc->give.status = 0;
 		i = i82574_next(i, ring->count);
@@ -379,10 +381,6 @@ int i82574_rx_take(struct irqmod_queue *queue, int budget)
 		} else {
 			skb = rx_part(queue, ring, slot, at, len, status, &counts);
 		}
-		if (unlikely(ring->sync))
-			dma_sync_single_for_device(&q->nic->pdev->dev,
-						   slot->dma + RX_HEADROOM, len,
-						   ring->dir);
 		if (unlikely(!skb))
 			continue;
 		counts.packets++;

@@ -20,11 +20,17 @@ static const unsigned int aim_usecs[] = {
 	[AIM_BULK] = 250,
 };
 
-struct irqmod_aim {
+/* A direction, up to the last interrupt. */
+struct aim_traffic {
 	enum aim_class class;
-	unsigned int usecs;		/* the chip has these */
-	u64 packets;			/* up to the last interrupt */
+	u64 packets;
 	u64 bytes;
+};
+
+struct irqmod_aim {
+	struct aim_traffic rx;
+	struct aim_traffic tx;
+	unsigned int usecs;		/* the chip has these */
 };
 
 /* The class of the traffic of which an interrupt brought so much. */
@@ -54,21 +60,46 @@ static enum aim_class aim_classify(enum aim_class class, u64 packets, u64 bytes)
 	return class;
 }
 
-/* Before RX is unmasked: what the last interrupt brought determines the time. */
+/* Whether there was any. Both totals are written in the context that polls, unless a transmit scheme reclaims
+ * elsewhere: then a reclaim counts for this interrupt or the next.
+ */
+static bool aim_look(struct aim_traffic *traffic, u64 packets, u64 bytes)
+{
+	u64 more = packets - traffic->packets;
+
+	if (more)
+		traffic->class = aim_classify(traffic->class, more,
+					      bytes - traffic->bytes);
+	traffic->packets = packets;
+	traffic->bytes = bytes;
+	return more;
+}
+
+static bool aim_look_rx(struct irqmod_queue *queue, struct irqmod_aim *aim)
+{
+	return aim_look(&aim->rx, u64_stats_read(&queue->rx_stats.packets),
+			u64_stats_read(&queue->rx_stats.bytes));
+}
+
+static bool aim_look_tx(struct irqmod_queue *queue, struct irqmod_aim *aim)
+{
+	return aim_look(&aim->tx, u64_stats_read(&queue->tx_stats.packets),
+			u64_stats_read(&queue->tx_stats.bytes));
+}
+
+/* Before RX is unmasked: what the last interrupt brought determines the time. The
+ * direction that can wait longer decides. Completions without a frame wait longest:
+ * nobody waits for them.
+ */
 static void aim_adapt(struct irqmod_queue *queue, struct irqmod_aim *aim)
 {
-	const struct irqmod_rx_stats *stats = &queue->rx_stats;
-	/* Written in this context only. */
-	u64 packets = u64_stats_read(&stats->packets) - aim->packets;
-	u64 bytes = u64_stats_read(&stats->bytes) - aim->bytes;
+	bool received = aim_look_rx(queue, aim), sent = aim_look_tx(queue, aim);
+	enum aim_class class = max(aim->rx.class, aim->tx.class);
 	unsigned int goal, usecs;
 
-	if (!packets)
+	if (!received && !sent)
 		return;
-	aim->packets += packets;
-	aim->bytes += bytes;
-	aim->class = aim_classify(aim->class, packets, bytes);
-	goal = aim_usecs[aim->class];
+	goal = aim_usecs[received ? class : AIM_BULK];
 	usecs = min(goal, aim->usecs + goal / 4);
 	if (usecs == aim->usecs)
 		return;
@@ -89,10 +120,11 @@ static bool rx_aim_start(struct irqmod_queue *queue)
 {
 	struct irqmod_aim *aim = queue->rx_state;
 
-	aim->class = AIM_MODERATE;
-	aim->usecs = aim_usecs[AIM_MODERATE];
-	aim->packets = u64_stats_read(&queue->rx_stats.packets);
-	aim->bytes = u64_stats_read(&queue->rx_stats.bytes);
+	aim->usecs = aim_usecs[AIM_LATENCY];
+	aim_look_rx(queue, aim);
+	aim_look_tx(queue, aim);
+	aim->rx.class = AIM_LATENCY;
+	aim->tx.class = AIM_LATENCY;
 	queue->ops->moderate(queue, aim->usecs);
 	irqmod_napi_start(queue);
 	return false;
