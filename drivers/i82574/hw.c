@@ -268,18 +268,23 @@ void i82574_rx_ack(struct irqmod_queue *queue)
 	i82574_read(q->nic, STATUS);
 }
 
-void i82574_moderate(struct irqmod_queue *queue, unsigned int usecs)
+/* 125 / 32 is 1000 / 256, the units of a microsecond. */
+static u32 itr_of(unsigned int usecs)
+{
+	return min_t(u32, usecs * 125 / 32, ITR_MAX);
+}
+
+void i82574_moderate(struct irqmod_queue *queue, unsigned int rx_usecs,
+		     unsigned int tx_usecs)
 {
 	struct i82574 *nic = to_i82574(queue)->nic;
-	/* 125 / 32 is 1000 / 256, the units of a microsecond. */
-	u32 interval = min_t(u32, usecs * 125 / 32, ITR_MAX);
 
 	if (!nic->msix) {
-		i82574_write(nic, ITR, interval);
+		i82574_write(nic, ITR, itr_of(min(rx_usecs, tx_usecs)));
 		return;
 	}
-	i82574_write(nic, EITR(VECTOR_RX(queue->index)), interval);
-	i82574_write(nic, EITR(VECTOR_TX(queue->index)), interval);
+	i82574_write(nic, EITR(VECTOR_RX(queue->index)), itr_of(rx_usecs));
+	i82574_write(nic, EITR(VECTOR_TX(queue->index)), itr_of(tx_usecs));
 }
 
 /* Passes causes on, unless they are masked. */

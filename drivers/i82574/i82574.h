@@ -230,7 +230,8 @@ int i82574_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid);
 void i82574_mask(struct irqmod_queue *queue, u32 groups);
 void i82574_unmask(struct irqmod_queue *queue, u32 groups);
 void i82574_rx_ack(struct irqmod_queue *queue);
-void i82574_moderate(struct irqmod_queue *queue, unsigned int usecs);
+void i82574_moderate(struct irqmod_queue *queue, unsigned int rx_usecs,
+		     unsigned int tx_usecs);
 int i82574_irqs_request(struct i82574 *nic);
 void i82574_irqs_free(struct i82574 *nic);
 int i82574_irqs_alloc(struct i82574 *nic);

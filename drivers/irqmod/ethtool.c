@@ -16,6 +16,17 @@ unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
 		     (unsigned int)IRQMOD_USECS_MAX);
 }
 
+/* The chip's moderation: @usecs between interrupts. Completions wait no longer than a full
+ * transmit ring of the shortest frames lasts: the wire must not be idle meanwhile.
+ */
+void irqmod_moderate(struct irqmod_queue *queue, unsigned int usecs)
+{
+	const struct irqmod_port *port = queue->port;
+	unsigned int lasts = port->tx_ring * WIRE_FRAME_BITS / port->wire_mbps;
+
+	queue->ops->moderate(queue, usecs, min(usecs, lasts));
+}
+
 /* Whether rx-usecs has an effect: the scheme has a period, or a USB chip collects frames. */
 static bool rx_waits(const struct irqmod_port *port)
 {

@@ -149,12 +149,14 @@ struct irqmod_ops {
 	 */
 	bool (*rx_arrived)(struct irqmod_queue *queue, u32 *arrived);
 	/**
-	 * @moderate: from the next interrupt of the queue on, at least @usecs pass
-	 * to the one after it; 0: no moderation. More than the chip can is its
-	 * maximum. Called in any context while the queue is up, by one at a time.
-	 * With IRQMOD_CAP_MODERATION.
+	 * @moderate: from the next interrupt of RX causes on, at least @rx_usecs pass
+	 * to the one after it, and the same for TX; 0: no moderation. More than the
+	 * chip can is its maximum; if both have the same interrupt, the shorter one
+	 * counts. Called in any context while the queue is up, by one at a time. With
+	 * IRQMOD_CAP_MODERATION.
 	 */
-	void (*moderate)(struct irqmod_queue *queue, unsigned int usecs);
+	void (*moderate)(struct irqmod_queue *queue, unsigned int rx_usecs,
+			 unsigned int tx_usecs);
 };
 
 /* Updated in the context of irqmod_interrupt() for one group of causes. */

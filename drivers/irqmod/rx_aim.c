@@ -104,7 +104,7 @@ static void aim_adapt(struct irqmod_queue *queue, struct irqmod_aim *aim)
 	if (usecs == aim->usecs)
 		return;
 	aim->usecs = usecs;
-	queue->ops->moderate(queue, usecs);
+	irqmod_moderate(queue, usecs);
 }
 
 static int rx_aim_poll(struct irqmod_queue *queue, int budget)
@@ -125,7 +125,7 @@ static bool rx_aim_start(struct irqmod_queue *queue)
 	aim_look_tx(queue, aim);
 	aim->rx.class = AIM_LATENCY;
 	aim->tx.class = AIM_LATENCY;
-	queue->ops->moderate(queue, aim->usecs);
+	irqmod_moderate(queue, aim->usecs);
 	irqmod_napi_start(queue);
 	return false;
 }
@@ -133,7 +133,7 @@ static bool rx_aim_start(struct irqmod_queue *queue)
 /* The engine has waited for the poll. */
 static void rx_aim_stop(struct irqmod_queue *queue)
 {
-	queue->ops->moderate(queue, 0);
+	irqmod_moderate(queue, 0);
 }
 
 IRQMOD_RX_SCHEME(aim) = {

@@ -13,12 +13,12 @@ static int rx_itr_poll(struct irqmod_queue *queue, int budget)
 static void rx_itr_changed(struct irqmod_queue *queue, void *state)
 {
 	if (queue->rx == &irqmod_rx_itr && READ_ONCE(queue->up))
-		queue->ops->moderate(queue, irqmod_rx_usecs(queue->port));
+		irqmod_moderate(queue, irqmod_rx_usecs(queue->port));
 }
 
 static bool rx_itr_start(struct irqmod_queue *queue)
 {
-	queue->ops->moderate(queue, irqmod_rx_usecs(queue->port));
+	irqmod_moderate(queue, irqmod_rx_usecs(queue->port));
 	irqmod_napi_start(queue);
 	return false;
 }
@@ -26,7 +26,7 @@ static bool rx_itr_start(struct irqmod_queue *queue)
 /* The engine has waited for the poll. */
 static void rx_itr_stop(struct irqmod_queue *queue)
 {
-	queue->ops->moderate(queue, 0);
+	irqmod_moderate(queue, 0);
 }
 
 IRQMOD_RX_SCHEME(itr) = {

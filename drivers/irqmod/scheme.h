@@ -268,6 +268,7 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
 /* ethtool.c */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
+void irqmod_moderate(struct irqmod_queue *queue, unsigned int usecs);
 extern const struct netdev_stat_ops irqmod_stat_ops;
 
 /* The budget of a poll: the user's setting, or half the ring. If a poll took the whole
