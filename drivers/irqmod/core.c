@@ -412,36 +412,6 @@ void irqmod_start_queue(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_start_queue);
 
 /**
- * irqmod_attach() - attaches the device before its hardware is started again
- * @port: the port, stopped
- *
- * netif_device_attach() starts the transmit queues, whatever is on their rings.
- * Here they stay stopped: irqmod_start() starts them.
- *
- * Context: process, under RTNL.
- */
-void irqmod_attach(struct irqmod_port *port)
-{
-	struct net_device *netdev = port->netdev;
-	struct irqmod_queue *queue;
-
-	ASSERT_RTNL();
-	/* No sender sees them started. Netpoll and devices without a qdisc do not
-	 * look whether a queue is frozen, as netif_tx_lock() makes it; others do not
-	 * look at the bit of byte queue limits, which are off here.
-	 */
-	netif_tx_lock_bh(netdev);
-	irqmod_for_each_queue(queue, port)
-		set_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
-	netif_device_attach(netdev);
-	netif_tx_stop_all_queues(netdev);
-	irqmod_for_each_queue(queue, port)
-		clear_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
-	netif_tx_unlock_bh(netdev);
-}
-EXPORT_SYMBOL_GPL(irqmod_attach);
-
-/**
  * irqmod_stop() - stops the schemes of all queues
  * @port: the port, its hardware still running; stopped before: nothing is done
  *

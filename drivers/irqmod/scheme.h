@@ -254,6 +254,9 @@ void irqmod_deliver_as_napi(struct irqmod_queue *queue);
 void irqmod_deliver_chosen(struct irqmod_queue *queue);
 void irqmod_deliver_flush(struct irqmod_queue *queue);
 
+/* device.c */
+void irqmod_device_init(struct irqmod_port *port);
+
 /* heads.c */
 void irqmod_heads_free(struct irqmod_heads *heads);
 

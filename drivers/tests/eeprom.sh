@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# may log: eeprom_93cx6_write: timeout$
 # The EEPROM is read and written, byte by byte and word by word; what is written stays, and on the 8255x the checksum follows.
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x irqmod_rtl8139cp
