@@ -88,7 +88,6 @@ int i8255x_eeprom_put(struct i8255x *np, unsigned int offset,
 	word = EEPROM_SUM - i8255x_eeprom_sum_to(np, last);
 	checksum[0] = word & 0xff;
 	checksum[1] = word >> 8;
-	err = irqmod_eeprom_put(&np->eeprom, 2 * last, sizeof(checksum),
-				   checksum);
+	err = irqmod_eeprom_put(&np->eeprom, 2 * last, sizeof(checksum), checksum);
 	return failed ?: err;
 }

@@ -494,6 +494,8 @@ IRQMOD_DRIVES("pci:v00008086d00001209sv*sd*bc*sc*i*");
 IRQMOD_DRIVES("pci:v00008086d00001229sv*sd*bc*sc*i*");
 IRQMOD_DRIVES("pci:v00008086d00002449sv*sd*bc*sc*i*");
 
+static DEFINE_SIMPLE_DEV_PM_OPS(i8255x_pm_ops, irqmod_pci_suspend, irqmod_pci_resume);
+
 static struct pci_driver i8255x_driver = {
 	.name = KBUILD_MODNAME,
 	.id_table = i8255x_ids,
@@ -501,7 +503,7 @@ static struct pci_driver i8255x_driver = {
 	.remove = i8255x_remove,
 	.shutdown = irqmod_pci_shutdown,
 	.err_handler = &irqmod_pci_error_handlers,
-	.driver.pm = pm_sleep_ptr(&irqmod_pci_pm_ops),
+	.driver.pm = pm_sleep_ptr(&i8255x_pm_ops),
 };
 module_pci_driver(i8255x_driver);
 

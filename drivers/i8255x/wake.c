@@ -26,6 +26,8 @@ void i8255x_sleep(struct irqmod_port *port)
 	struct i8255x_cb *cb = &np->shared->block.cb;
 	int err;
 
+	if (!port->wol)
+		return;
 	err = i8255x_hw_reset(np);
 	if (!err) {
 		memcpy(cb->address, np->netdev->dev_addr, ETH_ALEN);

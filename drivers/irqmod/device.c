@@ -152,22 +152,34 @@ static int attach(struct irqmod_port *port)
 	return err;
 }
 
-static int suspend(struct device *dev)
+/**
+ * irqmod_pci_suspend() - suspend of struct dev_pm_ops
+ * @dev: the device
+ *
+ * Return: 0.
+ */
+int irqmod_pci_suspend(struct device *dev)
 {
 	struct irqmod_port *port = port_of(dev);
 
 	detach(port);
-	if (port->wol && port->device->sleep)
+	if (port->device->sleep)
 		port->device->sleep(port);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(irqmod_pci_suspend);
 
-static int resume(struct device *dev)
+/**
+ * irqmod_pci_resume() - resume of struct dev_pm_ops
+ * @dev: the device
+ *
+ * Return: 0, or what up() returned; then the interface is down.
+ */
+int irqmod_pci_resume(struct device *dev)
 {
 	return attach(port_of(dev));
 }
-
-EXPORT_GPL_SIMPLE_DEV_PM_OPS(irqmod_pci_pm_ops, suspend, resume);
+EXPORT_SYMBOL_GPL(irqmod_pci_resume);
 
 /**
  * irqmod_pci_shutdown() - shutdown of a PCI driver
@@ -177,7 +189,7 @@ EXPORT_GPL_SIMPLE_DEV_PM_OPS(irqmod_pci_pm_ops, suspend, resume);
  */
 void irqmod_pci_shutdown(struct pci_dev *pdev)
 {
-	suspend(&pdev->dev);
+	irqmod_pci_suspend(&pdev->dev);
 	if (system_state == SYSTEM_POWER_OFF) {
 		pci_wake_from_d3(pdev, port_of(&pdev->dev)->wol);
 		pci_set_power_state(pdev, PCI_D3hot);

@@ -34,7 +34,7 @@ struct irqmod_device_ops {
 	void (*restore)(struct irqmod_port *port);
 	/**
 	 * @sleep: before the machine sleeps, the interface stopped: prepares the chip
-	 * to wake it for what is in @wol of the port. Optional.
+	 * to wake it for what is in @wol of the port, or for nothing. Optional.
 	 */
 	void (*sleep)(struct irqmod_port *port);
 	/** @wake_changed: @wol of the port has changed. Optional. */
@@ -52,9 +52,10 @@ void irqmod_reset(struct irqmod_port *port);
 int irqmod_resize(struct irqmod_port *port, unsigned int rx_ring, unsigned int tx_ring);
 void irqmod_tx_timeout(struct net_device *netdev, unsigned int queue);
 
-/* For struct pci_driver. */
+/* For struct dev_pm_ops and struct pci_driver. */
+int irqmod_pci_suspend(struct device *dev);
+int irqmod_pci_resume(struct device *dev);
 void irqmod_pci_shutdown(struct pci_dev *pdev);
-extern const struct dev_pm_ops irqmod_pci_pm_ops;
 extern const struct pci_error_handlers irqmod_pci_error_handlers;
 
 /* For struct ethtool_ops; the rest of them is in irqmod.h. */

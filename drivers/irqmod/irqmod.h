@@ -276,8 +276,7 @@ struct irqmod_queue {
 	bool tx_quiet;			/* stopped: no reclaim until the next start */
 	bool tx_closed;			/* ... and no packet is sent */
 #endif
-	void **rx_states;		/* of all schemes, in the order of the tables */
-	void **tx_states;
+	void **states;			/* of all schemes, in the order of the tables */
 	void *tx_state;			/* private to the active scheme */
 	struct hrtimer tx_timer;
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */

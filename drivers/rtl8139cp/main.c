@@ -450,6 +450,8 @@ static const struct pci_device_id cp_pci_ids[] = {
 
 IRQMOD_DRIVES("pci:v000010ECd00008139sv*sd*bc*sc*i*");
 
+static DEFINE_SIMPLE_DEV_PM_OPS(cp_pm_ops, irqmod_pci_suspend, irqmod_pci_resume);
+
 static struct pci_driver cp_driver = {
 	.name		= CP_NAME,
 	.id_table	= cp_pci_ids,
@@ -457,7 +459,7 @@ static struct pci_driver cp_driver = {
 	.remove		= cp_remove,
 	.shutdown	= irqmod_pci_shutdown,
 	.err_handler	= &irqmod_pci_error_handlers,
-	.driver.pm	= pm_sleep_ptr(&irqmod_pci_pm_ops),
+	.driver.pm	= pm_sleep_ptr(&cp_pm_ops),
 };
 module_pci_driver(cp_driver);
 

@@ -37,6 +37,8 @@ void cp_wake_write(struct irqmod_port *port)
 /* A reset makes the chip forget what it receives. */
 void cp_sleep(struct irqmod_port *port)
 {
+	if (!port->wol)
+		return;
 	cp_hw_accept(cp_of_port(port));
 	cp_wake_write(port);
 }

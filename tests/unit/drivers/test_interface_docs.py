@@ -13,7 +13,7 @@ from irqlab.setup import drivers
 ENGINE = drivers.home() / "irqmod"
 SOURCES = sorted(ENGINE.rglob("*.c"))
 DESCRIPTIONS = sorted(ENGINE.rglob("sysfs-class-net-irqmod"))
-ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_R[WO]\(|IRQMOD_(?:SETTING|RESTARTING|CHOICE)\(struct \w+, )(\w+)")
+ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_RW\(|{ IRQMOD_SETTING\(\w+, |{ \.name = \")(\w+)")
 MEASURE = re.compile(r"^MEASURE\((\w+)\);", re.MULTILINE)
 WHAT = re.compile(r"^(?:What:)?\t+/sys/class/net/<iface>/(irqmod(?:_usb)?/\w+)$", re.MULTILINE)
 
