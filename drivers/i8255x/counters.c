@@ -13,17 +13,39 @@
 #define DUMP_WAIT_US	20
 #define DUMP_SLEEP_US	(10 * USEC_PER_MSEC)
 
+static const char i8255x_counter_names[COUNTERS][ETH_GSTRING_LEN] = {
+	[COUNT_TX_GOOD]			= "hw_tx_good",
+	[COUNT_TX_MAX_COLLISIONS]	= "hw_tx_max_collisions",
+	[COUNT_TX_LATE_COLLISIONS]	= "hw_tx_late_collisions",
+	[COUNT_TX_UNDERRUNS]		= "hw_tx_underruns",
+	[COUNT_TX_LOST_CARRIER]		= "hw_tx_lost_carrier",
+	[COUNT_TX_DEFERRED]		= "hw_tx_deferred",
+	[COUNT_TX_SINGLE_COLLISIONS]	= "hw_tx_single_collisions",
+	[COUNT_TX_MULTIPLE_COLLISIONS]	= "hw_tx_multiple_collisions",
+	[COUNT_TX_TOTAL_COLLISIONS]	= "hw_tx_total_collisions",
+	[COUNT_RX_GOOD]			= "hw_rx_good",
+	[COUNT_RX_CRC]			= "hw_rx_crc_errors",
+	[COUNT_RX_ALIGNMENT]		= "hw_rx_alignment_errors",
+	[COUNT_RX_RESOURCE]		= "hw_rx_resource_errors",
+	[COUNT_RX_OVERRUN]		= "hw_rx_overrun_errors",
+	[COUNT_RX_CDT]			= "hw_rx_collision_errors",
+	[COUNT_RX_SHORT]		= "hw_rx_short_frames",
+	[COUNT_TX_PAUSE]		= "hw_tx_pause",
+	[COUNT_RX_PAUSE]		= "hw_rx_pause",
+	[COUNT_RX_CONTROL]		= "hw_rx_control_unsupported",
+	[COUNT_TX_TCO]			= "hw_tx_tco",
+	[COUNT_RX_TCO]			= "hw_rx_tco",
+};
+
 /* QEMU's models have the standard ones. */
 void i8255x_counters_init(struct i8255x *np)
 {
 	np->counter_words = WORDS_STANDARD;
 	if (np->chip >= I82558 && !i8255x_is_qemu(np))
 		np->counter_words = np->chip >= I82559 ? WORDS_TCO : WORDS_PAUSE;
-}
-
-unsigned int i8255x_counters_count(const struct i8255x *np)
-{
-	return np->counter_words == WORDS_TCO ? COUNTERS : np->counter_words;
+	np->port.stat_names = i8255x_counter_names;
+	np->port.stat_count = np->counter_words == WORDS_TCO ? COUNTERS
+							     : np->counter_words;
 }
 
 /* Adds the requested dump if it is complete; true: none is in progress. */
@@ -171,9 +193,13 @@ void i8255x_get_counters(struct i8255x *np, u64 *data)
 
 	i8255x_counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	memcpy(data, np->counters,
-	       i8255x_counters_count(np) * sizeof(*np->counters));
+	memcpy(data, np->counters, np->port.stat_count * sizeof(*np->counters));
 	spin_unlock_irqrestore(&np->counters_lock, flags);
+}
+
+void i8255x_get_own_stats(struct irqmod_port *port, u64 *data)
+{
+	i8255x_get_counters(i8255x_of(port), data);
 }
 
 void i8255x_get_stats64(struct net_device *netdev,

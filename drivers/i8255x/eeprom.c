@@ -1,33 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The EEPROM (5, 6.3.4): a 93C46 or 93C66 with the address and a checksum. RTNL. */
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/slab.h>
 
 #include "i8255x.h"
 
-static void i8255x_eeprom_set(struct irqmod_microwire *mw, unsigned int pins)
+static void i8255x_eeprom_pins(struct i8255x *np, u16 pins)
 {
-	struct i8255x *np = container_of(mw, struct i8255x, eeprom);
-
-	writew((pins & IRQMOD_MW_CS ? EE_CS : 0) |
-	       (pins & IRQMOD_MW_SK ? EE_SK : 0) |
-	       (pins & IRQMOD_MW_DI ? EE_DI : 0), np->regs + I8255X_EEPROM);
+	writew(pins, np->regs + I8255X_EEPROM);
 	readw(np->regs + I8255X_EEPROM);
 }
 
-static bool i8255x_eeprom_get(struct irqmod_microwire *mw)
+static void i8255x_eeprom_write_pins(struct eeprom_93cx6 *eeprom)
 {
-	struct i8255x *np = container_of(mw, struct i8255x, eeprom);
+	i8255x_eeprom_pins(container_of(eeprom, struct i8255x, eeprom),
+			   (eeprom->reg_chip_select ? EE_CS : 0) |
+			   (eeprom->reg_data_clock ? EE_SK : 0) |
+			   (eeprom->reg_data_in ? EE_DI : 0));
+}
 
+static void i8255x_eeprom_read_pins(struct eeprom_93cx6 *eeprom)
+{
+	struct i8255x *np = container_of(eeprom, struct i8255x, eeprom);
+
+	eeprom->reg_data_out = !!(readw(np->regs + I8255X_EEPROM) & EE_DO);
+}
+
+/* Returns what the EEPROM answers. */
+static bool i8255x_eeprom_clock(struct i8255x *np, bool bit)
+{
+	u16 data = bit ? EE_DI : 0;
+
+	i8255x_eeprom_pins(np, EE_CS | data);
+	udelay(1);
+	i8255x_eeprom_pins(np, EE_CS | EE_SK | data);
+	udelay(1);
 	return readw(np->regs + I8255X_EEPROM) & EE_DO;
 }
 
+/* The EEPROM answers the last bit of an address with a 0. Before, its output is high. */
 int i8255x_eeprom_init(struct i8255x *np)
 {
-	np->eeprom.set = i8255x_eeprom_set;
-	np->eeprom.get = i8255x_eeprom_get;
-	irqmod_microwire_size(&np->eeprom);
-	return np->eeprom.address_bits == 6 || np->eeprom.address_bits == 8 ?
+	int bit, width = 0;
+
+	for (bit = PCI_EEPROM_WIDTH_OPCODE; bit--;)
+		i8255x_eeprom_clock(np, PCI_EEPROM_READ_OPCODE & BIT(bit));
+	do
+		width++;
+	while (i8255x_eeprom_clock(np, false) && width < PCI_EEPROM_WIDTH_93C66);
+	i8255x_eeprom_pins(np, 0);
+	np->eeprom.register_read = i8255x_eeprom_read_pins;
+	np->eeprom.register_write = i8255x_eeprom_write_pins;
+	np->eeprom.width = width;
+	return width == PCI_EEPROM_WIDTH_93C46 || width == PCI_EEPROM_WIDTH_93C66 ?
 	       0 : -ENODEV;
 }
 
@@ -37,34 +63,31 @@ static u16 i8255x_eeprom_sum_to(struct i8255x *np, unsigned int last)
 	unsigned int i;
 	u16 sum = 0;
 
-	for (i = 0; i < last; i++) {
-		sum += irqmod_microwire_read(&np->eeprom, i);
-		cond_resched();
-	}
+	for (i = 0; i < last; i++)
+		sum += irqmod_eeprom_word(&np->eeprom, i);
 	return sum;
 }
 
 /* The sum of all words. */
 u16 i8255x_eeprom_sum(struct i8255x *np)
 {
-	return i8255x_eeprom_sum_to(np, 1 << np->eeprom.address_bits);
+	return i8255x_eeprom_sum_to(np, 1 << np->eeprom.width);
 }
 
 /* Writes bytes, and whatever checksum they need. */
 int i8255x_eeprom_put(struct i8255x *np, unsigned int offset,
 		      unsigned int len, const u8 *bytes)
 {
-	unsigned int last = (1 << np->eeprom.address_bits) - 1;
+	unsigned int last = (1 << np->eeprom.width) - 1;
 	u8 checksum[2];
 	int err, failed;
 	u16 word;
 
-	failed = irqmod_microwire_put(&np->eeprom, offset, len, bytes);
+	failed = irqmod_eeprom_put(&np->eeprom, offset, len, bytes);
 	/* Some words may have been written: without it, no probe succeeds. */
 	word = EEPROM_SUM - i8255x_eeprom_sum_to(np, last);
 	checksum[0] = word & 0xff;
 	checksum[1] = word >> 8;
-	err = irqmod_microwire_put(&np->eeprom, 2 * last, sizeof(checksum),
-				   checksum);
+	err = irqmod_eeprom_put(&np->eeprom, 2 * last, sizeof(checksum), checksum);
 	return failed ?: err;
 }

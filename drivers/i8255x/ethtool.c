@@ -9,8 +9,6 @@ static void i8255x_get_drvinfo(struct net_device *netdev,
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
-	strscpy(info->bus_info, pci_name(np->pdev), sizeof(info->bus_info));
 	if (np->microcode && np->cpusaver)
 		strscpy(info->fw_version, "CPUSaver", sizeof(info->fw_version));
 }
@@ -47,19 +45,9 @@ static void i8255x_get_regs(struct net_device *netdev,
 		err = i8255x_execute(np, CB_DUMP);
 	}
 	if (err)
-		netif_dbg(np, hw, netdev, "no dump of registers: %pe\n",
+		netif_dbg(&np->port, hw, netdev, "no dump of registers: %pe\n",
 			  ERR_PTR(err));
 	memcpy(words + 1 + REGS_PHY, np->shared->dump, DUMP_BYTES);
-}
-
-static u32 i8255x_get_msglevel(struct net_device *netdev)
-{
-	return ((struct i8255x *)netdev_priv(netdev))->msg_enable;
-}
-
-static void i8255x_set_msglevel(struct net_device *netdev, u32 value)
-{
-	((struct i8255x *)netdev_priv(netdev))->msg_enable = value;
 }
 
 #define EEPROM_MAGIC	0x1234	/* that of e100 */
@@ -68,7 +56,7 @@ static int i8255x_get_eeprom_len(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	return irqmod_microwire_bytes(&np->eeprom);
+	return irqmod_eeprom_bytes(&np->eeprom);
 }
 
 static int i8255x_get_eeprom(struct net_device *netdev,
@@ -77,7 +65,7 @@ static int i8255x_get_eeprom(struct net_device *netdev,
 	struct i8255x *np = netdev_priv(netdev);
 
 	eeprom->magic = EEPROM_MAGIC;
-	irqmod_microwire_get(&np->eeprom, eeprom->offset, eeprom->len, bytes);
+	irqmod_eeprom_get(&np->eeprom, eeprom->offset, eeprom->len, bytes);
 	return 0;
 }
 
@@ -115,66 +103,17 @@ static int i8255x_set_phys_id(struct net_device *netdev,
 	return 0;
 }
 
-/* The NIC's counters; they follow irqmod's. */
-static const char i8255x_counter_names[COUNTERS][ETH_GSTRING_LEN] = {
-	[COUNT_TX_GOOD]			= "hw_tx_good",
-	[COUNT_TX_MAX_COLLISIONS]	= "hw_tx_max_collisions",
-	[COUNT_TX_LATE_COLLISIONS]	= "hw_tx_late_collisions",
-	[COUNT_TX_UNDERRUNS]		= "hw_tx_underruns",
-	[COUNT_TX_LOST_CARRIER]		= "hw_tx_lost_carrier",
-	[COUNT_TX_DEFERRED]		= "hw_tx_deferred",
-	[COUNT_TX_SINGLE_COLLISIONS]	= "hw_tx_single_collisions",
-	[COUNT_TX_MULTIPLE_COLLISIONS]	= "hw_tx_multiple_collisions",
-	[COUNT_TX_TOTAL_COLLISIONS]	= "hw_tx_total_collisions",
-	[COUNT_RX_GOOD]			= "hw_rx_good",
-	[COUNT_RX_CRC]			= "hw_rx_crc_errors",
-	[COUNT_RX_ALIGNMENT]		= "hw_rx_alignment_errors",
-	[COUNT_RX_RESOURCE]		= "hw_rx_resource_errors",
-	[COUNT_RX_OVERRUN]		= "hw_rx_overrun_errors",
-	[COUNT_RX_CDT]			= "hw_rx_collision_errors",
-	[COUNT_RX_SHORT]		= "hw_rx_short_frames",
-	[COUNT_TX_PAUSE]		= "hw_tx_pause",
-	[COUNT_RX_PAUSE]		= "hw_rx_pause",
-	[COUNT_RX_CONTROL]		= "hw_rx_control_unsupported",
-	[COUNT_TX_TCO]			= "hw_tx_tco",
-	[COUNT_RX_TCO]			= "hw_rx_tco",
-};
-
 static int i8255x_get_sset_count(struct net_device *netdev, int sset)
 {
-	switch (sset) {
-	case ETH_SS_STATS:
-		return irqmod_get_sset_count(netdev, sset) +
-		       i8255x_counters_count(netdev_priv(netdev));
-	case ETH_SS_TEST:
-		return I8255X_TESTS;
-	default:
-		return -EOPNOTSUPP;
-	}
+	return sset == ETH_SS_TEST ? I8255X_TESTS : irqmod_get_sset_count(netdev, sset);
 }
 
 static void i8255x_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
-	switch (sset) {
-	case ETH_SS_STATS:
-		irqmod_get_strings(netdev, sset, data);
-		data += irqmod_get_sset_count(netdev, sset) * ETH_GSTRING_LEN;
-		memcpy(data, i8255x_counter_names,
-		       i8255x_counters_count(netdev_priv(netdev)) *
-		       ETH_GSTRING_LEN);
-		break;
-	case ETH_SS_TEST:
+	if (sset == ETH_SS_TEST)
 		memcpy(data, i8255x_test_names, I8255X_TESTS * ETH_GSTRING_LEN);
-		break;
-	}
-}
-
-static void i8255x_get_ethtool_stats(struct net_device *netdev,
-				     struct ethtool_stats *stats, u64 *data)
-{
-	irqmod_get_ethtool_stats(netdev, stats, data);
-	i8255x_get_counters(netdev_priv(netdev),
-			    data + irqmod_get_sset_count(netdev, ETH_SS_STATS));
+	else
+		irqmod_get_strings(netdev, sset, data);
 }
 
 static void i8255x_get_pause_stats(struct net_device *netdev,
@@ -183,7 +122,7 @@ static void i8255x_get_pause_stats(struct net_device *netdev,
 	struct i8255x *np = netdev_priv(netdev);
 	u64 c[COUNTERS];
 
-	if (i8255x_counters_count(np) <= COUNT_RX_PAUSE)
+	if (np->counter_words == WORDS_STANDARD)
 		return;
 	i8255x_get_counters(np, c);
 	stats->tx_pause_frames = c[COUNT_TX_PAUSE];
@@ -208,70 +147,6 @@ static void i8255x_get_eth_mac_stats(struct net_device *netdev,
 	stats->FramesLostDueToIntMACXmitError = c[COUNT_TX_UNDERRUNS];
 	stats->CarrierSenseErrors = c[COUNT_TX_LOST_CARRIER];
 	stats->FramesLostDueToIntMACRcvError = c[COUNT_RX_OVERRUN];
-}
-
-static void i8255x_get_ringparam(struct net_device *netdev,
-				 struct ethtool_ringparam *ring,
-				 struct kernel_ethtool_ringparam *kring,
-				 struct netlink_ext_ack *extack)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	ring->rx_max_pending = RING_MAX;
-	ring->tx_max_pending = RING_MAX;
-	ring->rx_pending = np->rings.rx_count;
-	ring->tx_pending = np->rings.tx_count;
-}
-
-/* Allocates the new rings first; without memory, or if the chip does not restart, the
- * old ones stay in use.
- */
-static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
-{
-	struct i8255x_rings rings = { .rx_count = rx, .tx_count = tx };
-	int err;
-
-	err = i8255x_rx_alloc(np, &rings);
-	if (err)
-		return err;
-	err = i8255x_tx_alloc(np, &rings);
-	if (err) {
-		i8255x_rx_free(np, &rings);
-		return err;
-	}
-
-	i8255x_pause(np);
-	swap(np->rings, rings);
-	err = i8255x_restart(np);
-	if (err) {
-		/* The command unit may still read the list. */
-		i8255x_hw_reset(np);
-		swap(np->rings, rings);
-		schedule_work(&np->reset_work);	/* retries, or closes */
-	}
-	i8255x_rx_free(np, &rings);
-	i8255x_tx_free(np, &rings);
-	return err;
-}
-
-static int i8255x_set_ringparam(struct net_device *netdev,
-				struct ethtool_ringparam *ring,
-				struct kernel_ethtool_ringparam *kring,
-				struct netlink_ext_ack *extack)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	if (ring->rx_pending < RING_MIN || ring->rx_pending > RING_MAX ||
-	    ring->tx_pending < RING_MIN || ring->tx_pending > RING_MAX) {
-		NL_SET_ERR_MSG_MOD(extack, "rx and tx: 16 to 1024");
-		return -EINVAL;
-	}
-	if (netif_running(netdev))
-		return i8255x_resize(np, ring->rx_pending, ring->tx_pending);
-	np->rings.rx_count = ring->rx_pending;
-	np->rings.tx_count = ring->tx_pending;
-	irqmod_set_rings(&np->port, ring->rx_pending, ring->tx_pending);
-	return 0;
 }
 
 static int i8255x_get_link_ksettings(struct net_device *netdev,
@@ -326,22 +201,22 @@ const struct ethtool_ops i8255x_ethtool_ops = {
 	.set_pauseparam = i8255x_set_pauseparam,
 	.get_pause_stats = i8255x_get_pause_stats,
 	.get_eth_mac_stats = i8255x_get_eth_mac_stats,
-	.get_ringparam = i8255x_get_ringparam,
-	.set_ringparam = i8255x_set_ringparam,
+	.get_ringparam = irqmod_get_ringparam,
+	.set_ringparam = irqmod_set_ringparam,
 	.get_coalesce = irqmod_get_coalesce,
 	.set_coalesce = irqmod_set_coalesce,
 	.get_sset_count = i8255x_get_sset_count,
 	.get_strings = i8255x_get_strings,
-	.get_ethtool_stats = i8255x_get_ethtool_stats,
+	.get_ethtool_stats = irqmod_get_ethtool_stats,
 	.get_regs_len = i8255x_get_regs_len,
 	.get_regs = i8255x_get_regs,
 	.get_eeprom_len = i8255x_get_eeprom_len,
 	.get_eeprom = i8255x_get_eeprom,
 	.set_eeprom = i8255x_set_eeprom,
-	.get_msglevel = i8255x_get_msglevel,
-	.set_msglevel = i8255x_set_msglevel,
-	.get_wol = i8255x_get_wol,
-	.set_wol = i8255x_set_wol,
+	.get_msglevel = irqmod_get_msglevel,
+	.set_msglevel = irqmod_set_msglevel,
+	.get_wol = irqmod_get_wol,
+	.set_wol = irqmod_set_wol,
 	.self_test = i8255x_self_test,
 	.set_phys_id = i8255x_set_phys_id,
 	.get_ts_info = ethtool_op_get_ts_info,

@@ -10,8 +10,9 @@
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 
+#include "device.h"
+#include "eeprom.h"
 #include "irqmod.h"
-#include "microwire.h"
 #include "regs.h"
 
 #define RING_MIN	16
@@ -101,23 +102,25 @@ struct i8255x {
 	u8 chip;			/* enum i8255x_chip or between */
 	bool ich;			/* part of a chipset */
 	bool slow_link;			/* a resume needs a NOP before it */
-	bool wake;			/* by magic packet, while suspended */
 	bool cpusaver;			/* the microcode bundles interrupts */
 	bool flow;			/* pause frames are on */
 	bool flow_auto;			/* ... if both sides advertise them */
 	bool phy_saved;			/* the next two have been set */
 	u16 phy_bmcr;
 	u16 phy_advertise;
-	u32 msg_enable;
-	struct irqmod_microwire eeprom;	/* under RTNL */
+	struct eeprom_93cx6 eeprom;	/* under RTNL */
 	const struct firmware *microcode;	/* under RTNL */
 
 	struct mii_if_info mii;
 	struct mutex mdio_lock;		/* MDI */
 	struct timer_list retry;	/* of commands that were not accepted */
 	struct delayed_work link_work;
-	struct work_struct reset_work;
 };
+
+static inline struct i8255x *i8255x_of(struct irqmod_port *port)
+{
+	return container_of(port, struct i8255x, port);
+}
 
 static inline struct i8255x *to_i8255x(struct irqmod_queue *queue)
 {
@@ -188,7 +191,6 @@ int i8255x_tx_dump(struct i8255x *np);
 
 /* counters.c */
 void i8255x_counters_init(struct i8255x *np);
-unsigned int i8255x_counters_count(const struct i8255x *np);
 int i8255x_counters_start(struct i8255x *np);
 void i8255x_counters_stop(struct i8255x *np);
 bool i8255x_rx_count(struct irqmod_queue *queue);
@@ -197,6 +199,7 @@ void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 
 void i8255x_get_counters(struct i8255x *np, u64 *data);
+void i8255x_get_own_stats(struct irqmod_port *port, u64 *data);
 
 /* eeprom.c */
 int i8255x_eeprom_init(struct i8255x *np);
@@ -217,14 +220,12 @@ void i8255x_microcode_release(struct i8255x *np);
 
 /* wake.c */
 void i8255x_wake_init(struct i8255x *np);
-void i8255x_wake_arm(struct i8255x *np);
-void i8255x_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
-int i8255x_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
+void i8255x_sleep(struct irqmod_port *port);
 
 /* main.c: under RTNL */
 void i8255x_apply(struct i8255x *np);
-int i8255x_restart(struct i8255x *np);
-void i8255x_pause(struct i8255x *np);
+int i8255x_up(struct irqmod_port *port);
+void i8255x_down(struct irqmod_port *port);
 void i8255x_link_pause(struct i8255x *np);
 void i8255x_link_resume(struct i8255x *np);
 
@@ -246,13 +247,6 @@ void i8255x_get_pauseparam(struct net_device *netdev,
 			   struct ethtool_pauseparam *pause);
 int i8255x_set_pauseparam(struct net_device *netdev,
 			  struct ethtool_pauseparam *pause);
-
-/* power.c */
-void i8255x_reset(struct work_struct *work);
-void i8255x_tx_timeout(struct net_device *netdev, unsigned int queue);
-void i8255x_shutdown(struct pci_dev *pdev);
-extern const struct dev_pm_ops i8255x_pm_ops;
-extern const struct pci_error_handlers i8255x_error_handlers;
 
 extern const struct ethtool_ops i8255x_ethtool_ops;
 

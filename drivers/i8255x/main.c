@@ -21,8 +21,6 @@ MODULE_PARM_DESC(eeprom_bad_csum_allow, "Accept an EEPROM with a wrong checksum 
 static int debug = -1;
 module_param(debug, int, 0444);
 MODULE_PARM_DESC(debug, "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe, link and ifup)");
-#define DEBUG_DEFAULT	(NETIF_MSG_DRV | NETIF_MSG_PROBE | NETIF_MSG_LINK | \
-			 NETIF_MSG_IFUP)
 
 static const struct irqmod_ops i8255x_irqmod_ops = {
 	.mask = i8255x_mask,
@@ -47,15 +45,11 @@ void i8255x_apply(struct i8255x *np)
 	netif_addr_unlock_bh(np->netdev);
 }
 
-/* Starts the chip and the schemes on allocated rings. RTNL. */
-static int i8255x_up(struct i8255x *np)
+/* Starts the chip on allocated rings. */
+static int i8255x_chip_up(struct i8255x *np)
 {
 	int err;
 
-	/* Until the link work looks: the speed may be why the chip is reset. */
-	WRITE_ONCE(np->slow_link, true);
-	i8255x_rx_reset(np);
-	i8255x_tx_reset(np);
 	err = i8255x_hw_reset(np);
 	if (err)
 		return err;
@@ -72,80 +66,118 @@ static int i8255x_up(struct i8255x *np)
 	if (err) {
 		i8255x_tx_enable(np, false);
 		i8255x_counters_stop(np);
+	}
+	return err;
+}
+
+int i8255x_up(struct irqmod_port *port)
+{
+	struct i8255x *np = i8255x_of(port);
+	int err;
+
+	/* Until the link work looks: the speed may be why the chip is reset. */
+	WRITE_ONCE(np->slow_link, true);
+	i8255x_rx_reset(np);
+	i8255x_tx_reset(np);
+	err = i8255x_chip_up(np);
+	if (err) {
+		/* The command unit may still read the list. */
+		i8255x_hw_reset(np);
 		return err;
 	}
-	irqmod_set_rings(&np->port, np->rings.rx_count, np->rings.tx_count);
-	irqmod_start(&np->port);
+	irqmod_start(port);
+	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 }
 
-static void i8255x_down(struct i8255x *np)
+/* No access to the PHY may be under way while the chip is reset: the link work stops
+ * first. All others hold RTNL.
+ */
+void i8255x_down(struct irqmod_port *port)
 {
-	irqmod_stop(&np->port);
+	struct i8255x *np = i8255x_of(port);
+
+	cancel_delayed_work_sync(&np->link_work);
+	irqmod_stop(port);
 	i8255x_tx_enable(np, false);
 	i8255x_counters_stop(np);
 	i8255x_hw_reset(np);
 	i8255x_tx_drop(np);
 }
 
-/* Stops the interface, if it is up, for as long as something else uses the chip.
- * No access to the PHY may be under way while the chip is reset: the link work
- * stops, too. All others hold RTNL.
- */
-void i8255x_pause(struct i8255x *np)
+static int i8255x_rings_alloc(struct irqmod_port *port, void *rings, unsigned int rx_ring,
+			      unsigned int tx_ring)
 {
-	if (!netif_running(np->netdev))
-		return;
-	cancel_delayed_work_sync(&np->link_work);
-	i8255x_down(np);
-}
-
-int i8255x_restart(struct i8255x *np)
-{
+	struct i8255x *np = i8255x_of(port);
+	struct i8255x_rings *r = rings;
 	int err;
 
-	if (!netif_running(np->netdev))
-		return 0;
-	err = i8255x_up(np);
+	r->rx_count = rx_ring;
+	r->tx_count = tx_ring;
+	err = i8255x_rx_alloc(np, r);
 	if (err)
 		return err;
-	schedule_delayed_work(&np->link_work, 0);
-	return 0;
+	err = i8255x_tx_alloc(np, r);
+	if (err)
+		i8255x_rx_free(np, r);
+	return err;
 }
+
+static void i8255x_rings_free(struct irqmod_port *port, void *rings)
+{
+	i8255x_tx_free(i8255x_of(port), rings);
+	i8255x_rx_free(i8255x_of(port), rings);
+}
+
+/* Without power, or reset, all causes are unmasked: an interface that is down has no
+ * handler.
+ */
+static void i8255x_restore(struct irqmod_port *port)
+{
+	struct i8255x *np = i8255x_of(port);
+
+	pci_set_master(np->pdev);
+	writeb(np->mask, np->regs + SCB_MASK);
+	i8255x_init_phy(np, np->mii.phy_id);
+	i8255x_phy_restore(np);
+}
+
+static const struct irqmod_device_ops i8255x_device_ops = {
+	.down = i8255x_down,
+	.up = i8255x_up,
+	.restore = i8255x_restore,
+	.sleep = i8255x_sleep,
+	.rings_alloc = i8255x_rings_alloc,
+	.rings_free = i8255x_rings_free,
+	.get_stats = i8255x_get_own_stats,
+};
 
 static int i8255x_open(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	struct irqmod_port *port = &np->port;
 	int err;
 
 	err = i8255x_microcode_request(np);
 	if (err)
 		return err;
-	err = i8255x_rx_alloc(np, &np->rings);
+	err = i8255x_rings_alloc(port, &np->rings, port->rx_ring, port->tx_ring);
 	if (err)
 		return err;
-	err = i8255x_tx_alloc(np, &np->rings);
-	if (err)
-		goto free_rx;
 	err = request_irq(np->pdev->irq, i8255x_isr, IRQF_SHARED, netdev->name,
 			  np);
 	if (err)
-		goto free_tx;
+		goto free_rings;
 	netif_carrier_off(netdev);
-	err = i8255x_up(np);
+	err = i8255x_up(port);
 	if (err)
 		goto free_irq;
-	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 
 free_irq:
-	/* The command unit may still read the list. */
-	i8255x_hw_reset(np);
 	free_irq(np->pdev->irq, np);
-free_tx:
-	i8255x_tx_free(np, &np->rings);
-free_rx:
-	i8255x_rx_free(np, &np->rings);
+free_rings:
+	i8255x_rings_free(port, &np->rings);
 	return err;
 }
 
@@ -153,12 +185,10 @@ static int i8255x_stop(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	cancel_delayed_work_sync(&np->link_work);
-	i8255x_down(np);
+	i8255x_down(&np->port);
 	netif_carrier_off(netdev);
 	free_irq(np->pdev->irq, np);
-	i8255x_tx_free(np, &np->rings);
-	i8255x_rx_free(np, &np->rings);
+	i8255x_rings_free(&np->port, &np->rings);
 	return 0;
 }
 
@@ -171,7 +201,7 @@ static void i8255x_link(struct work_struct *work)
 	 */
 	i8255x_link_speed(np);
 	i8255x_flow_link(np);
-	mii_check_media(&np->mii, netif_msg_link(np), false);
+	mii_check_media(&np->mii, netif_msg_link(&np->port), false);
 	i8255x_rx_count(&np->queue);	/* before the counters saturate */
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
 }
@@ -201,7 +231,6 @@ static int i8255x_set_mac(struct net_device *netdev, void *address)
 	return err;
 }
 
-/* The configuration follows netdev->features; 1: they are set. */
 /* The chip verifies no checksums: its frames do not go through GRO. */
 static netdev_features_t i8255x_fix_features(struct net_device *netdev,
 					     netdev_features_t features)
@@ -209,6 +238,7 @@ static netdev_features_t i8255x_fix_features(struct net_device *netdev,
 	return features & ~NETIF_F_GRO;
 }
 
+/* The configuration follows netdev->features; 1: they are set. */
 static int i8255x_set_features(struct net_device *netdev,
 			       netdev_features_t features)
 {
@@ -262,7 +292,7 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_set_mac_address = i8255x_set_mac,
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_eth_ioctl = i8255x_ioctl,
-	.ndo_tx_timeout = i8255x_tx_timeout,
+	.ndo_tx_timeout = irqmod_tx_timeout,
 	.ndo_get_stats64 = i8255x_get_stats64,
 	.ndo_fix_features = i8255x_fix_features,
 	.ndo_set_features = i8255x_set_features,
@@ -302,7 +332,7 @@ static int i8255x_read_eeprom(struct i8255x *np, u8 *mac)
 		if (!eeprom_bad_csum_allow)
 			return -EAGAIN;
 	}
-	irqmod_microwire_get(&np->eeprom, 2 * EEPROM_MAC, ETH_ALEN, mac);
+	irqmod_eeprom_get(&np->eeprom, 2 * EEPROM_MAC, ETH_ALEN, mac);
 	if (!is_valid_ether_addr(mac)) {
 		dev_err(dev, "no valid MAC address in the EEPROM\n");
 		return -EAGAIN;
@@ -335,18 +365,15 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->netdev = netdev;
 	np->pdev = pdev;
 	np->regs = pcim_iomap_table(pdev)[0];
-	np->rings.rx_count = RING_DEFAULT;
-	np->rings.tx_count = RING_DEFAULT;
 	np->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	np->slow_link = true;
-	np->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
+	np->port.msg_enable = netif_msg_init(debug, IRQMOD_MESSAGES);
 	spin_lock_init(&np->ru_lock);
 	spin_lock_init(&np->command_lock);
 	spin_lock_init(&np->mask_lock);
 	spin_lock_init(&np->counters_lock);
 	mutex_init(&np->mdio_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
-	INIT_WORK(&np->reset_work, i8255x_reset);
 	timer_setup(&np->retry, i8255x_retry, 0);
 
 	/* Stop what another owner may have left running before it gets the bus. */
@@ -398,10 +425,15 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->port.netdev = netdev;
 	np->port.ops = &i8255x_irqmod_ops;
 	np->port.caps = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT;
-	np->port.tx_ring = np->rings.tx_count;
-	np->port.rx_ring = np->rings.rx_count;
+	np->port.tx_ring = RING_DEFAULT;
+	np->port.rx_ring = RING_DEFAULT;
 	np->port.tx_reserve = TX_RESERVE;
 	np->port.wire_mbps = SPEED_100;
+	np->port.device = &i8255x_device_ops;
+	np->port.ring_min = RING_MIN;
+	np->port.ring_max = RING_MAX;
+	np->port.rings = &np->rings;
+	np->port.rings_bytes = sizeof(np->rings);
 	np->queue.irq = pdev->irq;
 	irqmod_add_queue(&np->port, &np->queue);
 	netdev->netdev_ops = &i8255x_netdev_ops;
@@ -420,7 +452,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 	/* For the reset of an error recovery. */
 	pci_save_state(pdev);
-	netif_info(np, probe, netdev, "Intel 8255x revision %u, %pM, IRQ %d\n",
+	netif_info(&np->port, probe, netdev, "Intel 8255x revision %u, %pM, IRQ %d\n",
 		   pdev->revision, netdev->dev_addr, pdev->irq);
 	return 0;
 }
@@ -431,7 +463,6 @@ static void i8255x_remove(struct pci_dev *pdev)
 	struct i8255x *np = netdev_priv(netdev);
 
 	unregister_netdev(netdev);
-	cancel_work_sync(&np->reset_work);
 	irqmod_unregister(&np->port);
 	i8255x_microcode_release(np);
 }
@@ -463,13 +494,15 @@ IRQMOD_DRIVES("pci:v00008086d00001209sv*sd*bc*sc*i*");
 IRQMOD_DRIVES("pci:v00008086d00001229sv*sd*bc*sc*i*");
 IRQMOD_DRIVES("pci:v00008086d00002449sv*sd*bc*sc*i*");
 
+static DEFINE_SIMPLE_DEV_PM_OPS(i8255x_pm_ops, irqmod_pci_suspend, irqmod_pci_resume);
+
 static struct pci_driver i8255x_driver = {
 	.name = KBUILD_MODNAME,
 	.id_table = i8255x_ids,
 	.probe = i8255x_probe,
 	.remove = i8255x_remove,
-	.shutdown = i8255x_shutdown,
-	.err_handler = &i8255x_error_handlers,
+	.shutdown = irqmod_pci_shutdown,
+	.err_handler = &irqmod_pci_error_handlers,
 	.driver.pm = pm_sleep_ptr(&i8255x_pm_ops),
 };
 module_pci_driver(i8255x_driver);

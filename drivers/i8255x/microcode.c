@@ -81,11 +81,11 @@ int i8255x_microcode_request(struct i8255x *np)
 		return 0;
 	np->microcode = NULL;
 	if (optional) {
-		netif_info(np, ifup, np->netdev, "no CPUSaver: %s: %pe\n", name,
+		netif_info(&np->port, ifup, np->netdev, "no CPUSaver: %s: %pe\n", name,
 			   ERR_PTR(err));
 		return 0;
 	}
-	netif_err(np, ifup, np->netdev, "%s: %pe\n", name, ERR_PTR(err));
+	netif_err(&np->port, ifup, np->netdev, "%s: %pe\n", name, ERR_PTR(err));
 	return err;
 }
 
@@ -110,7 +110,7 @@ int i8255x_microcode_load(struct i8255x *np)
 	}
 	err = i8255x_execute(np, CB_MICROCODE);
 	if (err)
-		netif_err(np, ifup, np->netdev, "microcode: %pe\n", ERR_PTR(err));
+		netif_err(&np->port, ifup, np->netdev, "microcode: %pe\n", ERR_PTR(err));
 	return err;
 }
 

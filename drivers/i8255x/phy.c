@@ -45,7 +45,7 @@ void i8255x_phy_mdix(struct i8255x *np)
 	if (np->chip >= I82550 ||
 	    (np->ich &&
 	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
-	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
+	     irqmod_eeprom_word(&np->eeprom, EEPROM_COMPAT) &
 		     EEPROM_COMPAT_MDIX))
 		i8255x_mdio_write(netdev, phy, MDIX_REGISTER,
 				  np->mii.force_media ? 0 : MDIX_AUTO);

@@ -167,11 +167,12 @@ void i8255x_self_test(struct net_device *netdev, struct ethtool_test *test,
 	data[TEST_LINK] = !mii_link_ok(&np->mii);
 	data[TEST_EEPROM] = i8255x_eeprom_sum(np) != EEPROM_SUM;
 	if (test->flags & ETH_TEST_FL_OFFLINE) {
-		i8255x_pause(np);
+		if (netif_running(netdev))
+			i8255x_down(&np->port);
 		i8255x_test_offline(np, data);
-		if (i8255x_restart(np)) {
+		if (netif_running(netdev) && i8255x_up(&np->port)) {
 			test->flags |= ETH_TEST_FL_FAILED;
-			schedule_work(&np->reset_work);	/* retries, or closes */
+			irqmod_reset(&np->port);
 		}
 	}
 	for (i = 0; i < I8255X_TESTS; i++)

@@ -5,14 +5,6 @@
 
 #include "rss.h"
 
-static void i82574_get_drvinfo(struct net_device *netdev,
-			       struct ethtool_drvinfo *info)
-{
-	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
-	strscpy(info->bus_info, pci_name(i82574_of(netdev)->pdev),
-		sizeof(info->bus_info));
-}
-
 /* Registers that may be read at any time: no counter, and no cause. */
 static const u16 dumped[] = {
 	CTRL, STATUS, EEC, CTRL_EXT, FCAL, FCAH, FCT, VET, FCTTV, LEDCTL, EXTCNF_CTRL,
@@ -43,19 +35,6 @@ static void i82574_get_regs(struct net_device *netdev,
 		*word++ = dumped[i];
 		*word++ = i82574_read(nic, dumped[i]);
 	}
-}
-
-static void i82574_get_ringparam(struct net_device *netdev,
-				 struct ethtool_ringparam *ring,
-				 struct kernel_ethtool_ringparam *kring,
-				 struct netlink_ext_ack *extack)
-{
-	const struct i82574 *nic = i82574_of(netdev);
-
-	ring->rx_max_pending = RING_MAX;
-	ring->tx_max_pending = RING_MAX;
-	ring->rx_pending = nic->rx_count;
-	ring->tx_pending = nic->tx_count;
 }
 
 static int i82574_set_ringparam(struct net_device *netdev,
@@ -131,16 +110,6 @@ static int i82574_nway_reset(struct net_device *netdev)
 	return mii_nway_restart(&i82574_of(netdev)->mii);
 }
 
-static u32 i82574_get_msglevel(struct net_device *netdev)
-{
-	return i82574_of(netdev)->msg_enable;
-}
-
-static void i82574_set_msglevel(struct net_device *netdev, u32 value)
-{
-	i82574_of(netdev)->msg_enable = value;
-}
-
 /* All three LEDs. */
 static int i82574_set_phys_id(struct net_device *netdev,
 			      enum ethtool_phys_id_state state)
@@ -174,14 +143,13 @@ IRQMOD_RXNFC(i82574_rings, i82574_get_rxfh_fields)
 
 const struct ethtool_ops i82574_ethtool_ops = {
 	.supported_coalesce_params = IRQMOD_COALESCE_PARAMS,
-	.get_drvinfo = i82574_get_drvinfo,
 	.get_regs_len = i82574_get_regs_len,
 	.get_regs = i82574_get_regs,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = i82574_get_link_ksettings,
 	.set_link_ksettings = i82574_set_link_ksettings,
 	.nway_reset = i82574_nway_reset,
-	.get_ringparam = i82574_get_ringparam,
+	.get_ringparam = irqmod_get_ringparam,
 	.set_ringparam = i82574_set_ringparam,
 	.get_coalesce = irqmod_get_coalesce,
 	.set_coalesce = irqmod_set_coalesce,
@@ -201,13 +169,13 @@ const struct ethtool_ops i82574_ethtool_ops = {
 	.get_rmon_stats = i82574_get_rmon_stats,
 	.get_pauseparam = i82574_get_pauseparam,
 	.set_pauseparam = i82574_set_pauseparam,
-	.get_msglevel = i82574_get_msglevel,
-	.set_msglevel = i82574_set_msglevel,
+	.get_msglevel = irqmod_get_msglevel,
+	.set_msglevel = irqmod_set_msglevel,
 	.get_eeprom_len = i82574_get_eeprom_len,
 	.get_eeprom = i82574_get_eeprom,
 	.set_eeprom = i82574_set_eeprom,
 	.set_phys_id = i82574_set_phys_id,
-	.get_wol = i82574_get_wol,
-	.set_wol = i82574_set_wol,
+	.get_wol = irqmod_get_wol,
+	.set_wol = irqmod_set_wol,
 	.get_ts_info = ethtool_op_get_ts_info,
 };

@@ -18,6 +18,7 @@
 #include <net/xdp.h>
 
 #include "irqmod.h"
+#include "device.h"
 #include "../compat.h"
 #include "regs.h"
 
@@ -153,8 +154,6 @@ struct i82574 {
 	bool line;			/* the interrupt line, which may be shared */
 	bool running;			/* the chip runs; RTNL */
 	bool long_frames;
-	u32 wol;
-	u32 msg_enable;
 	bool flow_auto;			/* pause frames as negotiated */
 	bool flow_rx;			/* ... or these */
 	bool flow_tx;
@@ -174,7 +173,6 @@ struct i82574 {
 	u64 counters[I82574_COUNTERS];	/* sums of all that was read */
 	struct mii_if_info mii;
 	struct delayed_work link_work;
-	struct work_struct reset_work;
 	char name[IFNAMSIZ + 8];
 	struct i82574_queue queue[QUEUES];
 };
@@ -212,8 +210,8 @@ static inline unsigned int i82574_next(unsigned int i, unsigned int count)
 }
 
 /* main.c: under RTNL */
-int i82574_up(struct i82574 *nic);
-void i82574_down(struct i82574 *nic);
+int i82574_up(struct irqmod_port *port);
+void i82574_down(struct irqmod_port *port);
 int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 			unsigned int tx_count, struct bpf_prog *prog,
 			unsigned int mtu);
@@ -321,12 +319,9 @@ void i82574_get_rmon_stats(struct net_device *netdev,
 			   const struct ethtool_rmon_hist_range **ranges);
 
 /* power.c */
-void i82574_reset(struct work_struct *work);
-void i82574_tx_timeout(struct net_device *netdev, unsigned int queue);
-void i82574_shutdown(struct pci_dev *pdev);
-void i82574_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
-int i82574_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
+#define WAKE_ALL	(WAKE_PHY | WAKE_UCAST | WAKE_MCAST | WAKE_BCAST | WAKE_MAGIC)
+void i82574_sleep(struct irqmod_port *port);
+void i82574_restore(struct irqmod_port *port);
 extern const struct dev_pm_ops i82574_pm_ops;
-extern const struct pci_error_handlers i82574_error_handlers;
 
 #endif /* I82574_H */

@@ -17,8 +17,6 @@ IRQMOD_PARAMETER(lost_doorbells, uint, 0444,
 static int debug = -1;
 module_param(debug, int, 0444);
 MODULE_PARM_DESC(debug, "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe, link and ifup)");
-#define DEBUG_DEFAULT	(NETIF_MSG_DRV | NETIF_MSG_PROBE | NETIF_MSG_LINK | \
-			 NETIF_MSG_IFUP)
 
 static const struct irqmod_ops i82574_irqmod_ops = {
 	.mask = i82574_mask,
@@ -53,12 +51,12 @@ static void i82574_link(struct work_struct *work)
 {
 	struct i82574 *nic = container_of(work, struct i82574, link_work.work);
 
-	mii_check_media(&nic->mii, netif_msg_link(nic), false);
+	mii_check_media(&nic->mii, netif_msg_link(&nic->port), false);
 	if (netif_carrier_ok(nic->port.netdev))
 		i82574_flow_link(nic);
 	else if (tx_waits(nic))
 		/* They would leave with the next link, however late that is. */
-		schedule_work(&nic->reset_work);
+		irqmod_reset(&nic->port);
 	i82574_counters_add(nic);	/* before they saturate */
 	schedule_delayed_work(&nic->link_work, LINK_PERIOD);
 }
@@ -73,13 +71,14 @@ static void apply_rx_mode(struct i82574 *nic)
 
 /**
  * i82574_up() - starts the chip and the schemes, on allocated rings
- * @nic: the NIC; running already: nothing is done
+ * @port: the NIC's; running already: nothing is done
  *
  * Context: process, under RTNL.
  * Return: 0, or -ETIMEDOUT or -EBUSY if the chip does not reset.
  */
-int i82574_up(struct i82574 *nic)
+int i82574_up(struct irqmod_port *port)
 {
+	struct i82574 *nic = i82574_of(port->netdev);
 	unsigned int i;
 	int err;
 
@@ -108,12 +107,14 @@ int i82574_up(struct i82574 *nic)
 
 /**
  * i82574_down() - stops the schemes and the chip; the rings stay
- * @nic: the NIC; not running: nothing is done
+ * @port: the NIC's; not running: nothing is done
  *
  * Context: process, under RTNL. Sleeps.
  */
-void i82574_down(struct i82574 *nic)
+void i82574_down(struct irqmod_port *port)
 {
+	struct i82574 *nic = i82574_of(port->netdev);
+
 	if (!nic->running)
 		return;
 	irqmod_stop(&nic->port);
@@ -203,7 +204,7 @@ int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 			kfree(rings);
 			return err;
 		}
-		i82574_down(nic);
+		i82574_down(&nic->port);
 		rings_exchange(nic, rings);
 		rings_free(nic, rings);
 		kfree(rings);
@@ -214,7 +215,7 @@ int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 	WRITE_ONCE(nic->port.netdev->mtu, mtu);
 	if (!up)
 		irqmod_set_rings(&nic->port, rx_count, tx_count);
-	return running ? i82574_up(nic) : 0;
+	return running ? i82574_up(&nic->port) : 0;
 }
 
 static int queues_open(struct i82574 *nic)
@@ -261,7 +262,7 @@ static int i82574_open(struct net_device *netdev)
 	err = i82574_irqs_request(nic);
 	if (err)
 		goto close_queues;
-	err = i82574_up(nic);
+	err = i82574_up(&nic->port);
 	if (!err)
 		return 0;
 	i82574_irqs_free(nic);
@@ -277,7 +278,7 @@ static int i82574_stop(struct net_device *netdev)
 {
 	struct i82574 *nic = i82574_of(netdev);
 
-	i82574_down(nic);
+	i82574_down(&nic->port);
 	netif_carrier_off(netdev);
 	i82574_irqs_free(nic);
 	queues_close(nic);
@@ -368,7 +369,7 @@ static const struct net_device_ops i82574_netdev_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_change_mtu = i82574_change_mtu,
 	.ndo_eth_ioctl = i82574_ioctl,
-	.ndo_tx_timeout = i82574_tx_timeout,
+	.ndo_tx_timeout = irqmod_tx_timeout,
 	.ndo_get_stats64 = i82574_get_stats64,
 	.ndo_vlan_rx_add_vid = i82574_vlan_add,
 	.ndo_vlan_rx_kill_vid = i82574_vlan_kill,
@@ -406,6 +407,13 @@ static void netdev_init(struct i82574 *nic)
 			      NETDEV_XDP_ACT_REDIRECT | NETDEV_XDP_ACT_NDO_XMIT);
 }
 
+static const struct irqmod_device_ops i82574_device_ops = {
+	.down = i82574_down,
+	.up = i82574_up,
+	.restore = i82574_restore,
+	.sleep = i82574_sleep,
+};
+
 static int port_init(struct i82574 *nic)
 {
 	unsigned int i;
@@ -417,6 +425,9 @@ static int port_init(struct i82574 *nic)
 	nic->port.tx_ring = nic->tx_count;
 	nic->port.tx_reserve = TX_RESERVE;
 	nic->port.wire_mbps = SPEED_1000;
+	nic->port.device = &i82574_device_ops;
+	nic->port.ring_max = RING_MAX;
+	nic->port.wol_supported = device_can_wakeup(&nic->pdev->dev) ? WAKE_ALL : 0;
 	for (i = 0; i < QUEUES; i++) {
 		struct i82574_queue *q = &nic->queue[i];
 
@@ -481,10 +492,9 @@ static void wake_init(struct i82574 *nic)
 {
 	u16 word;
 
-	if (!i82574_nvm_read(nic, NVM_WAKE_AT, &word) && word & NVM_WAKE &&
-	    device_can_wakeup(&nic->pdev->dev))
-		nic->wol = WAKE_MAGIC;
-	device_set_wakeup_enable(&nic->pdev->dev, nic->wol);
+	if (!i82574_nvm_read(nic, NVM_WAKE_AT, &word) && word & NVM_WAKE)
+		nic->port.wol = WAKE_MAGIC & nic->port.wol_supported;
+	device_set_wakeup_enable(&nic->pdev->dev, nic->port.wol);
 }
 
 static int i82574_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -517,12 +527,11 @@ static int i82574_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	nic->tx_count = RING_DEFAULT;
 	nic->rx_copybreak = RX_COPYBREAK;
 	nic->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
-	nic->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
+	nic->port.msg_enable = netif_msg_init(debug, IRQMOD_MESSAGES);
 	mutex_init(&nic->mdio_lock);
 	mutex_init(&nic->nvm_lock);
 	spin_lock_init(&nic->counters_lock);
 	INIT_DELAYED_WORK(&nic->link_work, i82574_link);
-	INIT_WORK(&nic->reset_work, i82574_reset);
 
 	err = chip_init(nic);
 	if (err)
@@ -538,7 +547,7 @@ static int i82574_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	/* For the reset of an error recovery. */
 	pci_save_state(pdev);
 	pm_runtime_put_noidle(&pdev->dev);
-	netif_info(nic, probe, netdev, "Intel 82574, %pM, %s\n",
+	netif_info(&nic->port, probe, netdev, "Intel 82574, %pM, %s\n",
 		   netdev->dev_addr, nic->msix ? "MSI-X" :
 		   nic->line ? "interrupt line" : "MSI");
 	return 0;
@@ -557,7 +566,6 @@ static void i82574_remove(struct pci_dev *pdev)
 
 	pm_runtime_get_noresume(&pdev->dev);
 	unregister_netdev(netdev);
-	cancel_work_sync(&nic->reset_work);
 	irqmod_unregister(&nic->port);
 	pci_free_irq_vectors(pdev);
 }
@@ -577,8 +585,8 @@ static struct pci_driver i82574_driver = {
 	.id_table = i82574_ids,
 	.probe = i82574_probe,
 	.remove = i82574_remove,
-	.shutdown = i82574_shutdown,
-	.err_handler = &i82574_error_handlers,
+	.shutdown = irqmod_pci_shutdown,
+	.err_handler = &irqmod_pci_error_handlers,
 	.driver.pm = pm_ptr(&i82574_pm_ops),
 };
 module_pci_driver(i82574_driver);

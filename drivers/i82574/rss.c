@@ -127,11 +127,11 @@ int i82574_set_channels(struct net_device *netdev,
 	if (channels->combined_count == nic->port.queues_used)
 		return 0;
 	if (running)
-		i82574_down(nic);
+		i82574_down(&nic->port);
 	err = irqmod_use_queues(&nic->port, channels->combined_count);
 	if (!err && !netif_is_rxfh_configured(netdev))
 		i82574_rss_spread(nic);
 	if (!running)
 		return err;
-	return i82574_up(nic) ?: err;
+	return i82574_up(&nic->port) ?: err;
 }

@@ -133,7 +133,7 @@ static long rx_start_queue(void *data)
 
 	irqmod_rx_quiet(queue, false);
 	queue->rx = queue->port->rx;
-	queue->rx_state = irqmod_rx_state(queue, queue->rx);
+	queue->rx_state = irqmod_state(queue, &queue->rx->base);
 	queue->rx_merges = false;
 	queue->napi.weight = irqmod_rx_weight(queue->port);
 	open = queue->rx->start(queue);
@@ -252,7 +252,7 @@ static void tx_start_queue(struct irqmod_queue *queue)
 
 	irqmod_tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
-	queue->tx_state = irqmod_tx_state(queue, queue->tx);
+	queue->tx_state = irqmod_state(queue, &queue->tx->base);
 	WRITE_ONCE(queue->tx_switching, false);
 	queue->tx_since_irq = 0;
 	tx_limit(queue, queue->ops->tx_bytes &&
@@ -412,36 +412,6 @@ void irqmod_start_queue(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_start_queue);
 
 /**
- * irqmod_attach() - attaches the device before its hardware is started again
- * @port: the port, stopped
- *
- * netif_device_attach() starts the transmit queues, whatever is on their rings.
- * Here they stay stopped: irqmod_start() starts them.
- *
- * Context: process, under RTNL.
- */
-void irqmod_attach(struct irqmod_port *port)
-{
-	struct net_device *netdev = port->netdev;
-	struct irqmod_queue *queue;
-
-	ASSERT_RTNL();
-	/* No sender sees them started. Netpoll and devices without a qdisc do not
-	 * look whether a queue is frozen, as netif_tx_lock() makes it; others do not
-	 * look at the bit of byte queue limits, which are off here.
-	 */
-	netif_tx_lock_bh(netdev);
-	irqmod_for_each_queue(queue, port)
-		set_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
-	netif_device_attach(netdev);
-	netif_tx_stop_all_queues(netdev);
-	irqmod_for_each_queue(queue, port)
-		clear_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
-	netif_tx_unlock_bh(netdev);
-}
-EXPORT_SYMBOL_GPL(irqmod_attach);
-
-/**
  * irqmod_stop() - stops the schemes of all queues
  * @port: the port, its hardware still running; stopped before: nothing is done
  *
@@ -482,9 +452,9 @@ static void rx_changed(struct irqmod_queue *queue)
 
 	queue->napi.weight = irqmod_rx_weight(queue->port);
 	for (i = 0; irqmod_rx_schemes[i]; i++) {
-		scheme = irqmod_rx_schemes[i];
-		if (scheme->changed && irqmod_can(queue->port, scheme->needs))
-			scheme->changed(queue, queue->rx_states[i]);
+		scheme = irqmod_rx_of(irqmod_rx_schemes[i]);
+		if (scheme->changed && irqmod_can(queue->port, scheme->base.needs))
+			scheme->changed(queue, irqmod_state(queue, &scheme->base));
 	}
 }
 
@@ -550,12 +520,12 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 	ASSERT_RTNL();
 	if (port->rx == scheme)
 		return 0;
-	if (!irqmod_can(port, scheme->needs))
-		return log_unsupported(port, scheme->name);
+	if (!irqmod_can(port, scheme->base.needs))
+		return log_unsupported(port, scheme->base.name);
 	if (!port->tx_chosen)
 		tx = irqmod_tx_default(port, scheme);
 	if (tx->needs_masks && !scheme->masks)
-		return log_no_pair(port, scheme->name, tx->name);
+		return log_no_pair(port, scheme->base.name, tx->base.name);
 	irqmod_rx_pause(port);
 	if (tx != port->tx) {
 		irqmod_tx_pause(port);
@@ -571,10 +541,10 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme)
 {
 	ASSERT_RTNL();
-	if (!irqmod_can(port, scheme->needs))
-		return log_unsupported(port, scheme->name);
+	if (!irqmod_can(port, scheme->base.needs))
+		return log_unsupported(port, scheme->base.name);
 	if (scheme->needs_masks && !port->rx->masks)
-		return log_no_pair(port, port->rx->name, scheme->name);
+		return log_no_pair(port, port->rx->base.name, scheme->base.name);
 	port->tx_chosen = true;
 	if (port->tx == scheme)
 		return 0;

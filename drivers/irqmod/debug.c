@@ -53,7 +53,7 @@ int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget)
 void irqmod_rx_check_idle(const struct irqmod_queue *queue)
 {
 	WARN_ONCE(atomic_read(&queue->rx_polling), "%s: %s has stopped during a poll\n",
-		  queue->netdev->name, queue->rx->name);
+		  queue->netdev->name, queue->rx->base.name);
 }
 
 /* After a receive scheme's stop, or before its start: no pass may begin. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ethtool -C and -S, and ndo_get_stats64, common to all drivers. */
+#include "device.h"
 #include "scheme.h"
 
 #define WIRE_FRAME_BITS	672	/* the shortest, with preamble and gap */
@@ -186,7 +187,7 @@ int irqmod_get_sset_count(struct net_device *netdev, int sset)
 
 	if (sset != ETH_SS_STATS)
 		return -EOPNOTSUPP;
-	return PORT_STATS +
+	return PORT_STATS + port->stat_count +
 	       (port->queue_count > 1 ? port->queue_count * STATS : 0);
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
@@ -206,6 +207,8 @@ void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 		return;
 	memcpy(data, irqmod_stats, PORT_STATS * ETH_GSTRING_LEN);
 	data += PORT_STATS * ETH_GSTRING_LEN;
+	memcpy(data, port->stat_names, port->stat_count * ETH_GSTRING_LEN);
+	data += port->stat_count * ETH_GSTRING_LEN;
 	for (q = 0; port->queue_count > 1 && q < port->queue_count; q++)
 		for (i = 0; i < STATS; i++)
 			ethtool_sprintf(&data, "queue%u_%s", q, irqmod_stats[i]);
@@ -258,18 +261,20 @@ static void queue_stats(const struct irqmod_queue *queue, u64 *data)
  * irqmod_get_ethtool_stats() - get_ethtool_stats of ethtool_ops
  * @netdev: a netdev with a port
  * @stats: unused
- * @data: gets the statistics: the sums of all queues, and those of each queue if
- *        there are several
+ * @data: gets the statistics: the sums of all queues, the chip's own, and those of
+ *        each queue if there are several
  */
 void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
-	const struct irqmod_port *port = irqmod_port(netdev);
+	struct irqmod_port *port = irqmod_port(netdev);
+	u64 one[STATS], *each = data + PORT_STATS + port->stat_count;
 	const struct irqmod_queue *queue;
-	u64 one[STATS], *each = data + PORT_STATS;
 	int i;
 
-	memset(data, 0, PORT_STATS * sizeof(*data));
+	memset(data, 0, (PORT_STATS + port->stat_count) * sizeof(*data));
+	if (port->stat_count)
+		port->device->get_stats(port, data + PORT_STATS);
 	irqmod_for_each_queue(queue, port) {
 		queue_stats(queue, one);
 		for (i = 0; i < PORT_STATS; i++)

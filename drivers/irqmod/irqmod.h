@@ -35,6 +35,7 @@
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
+#include <linux/workqueue.h>
 
 #include "instruments.h"
 
@@ -43,6 +44,7 @@
 #define IRQMOD_DEBUG
 #endif
 
+struct irqmod_device_ops;
 struct irqmod_port;
 struct irqmod_queue;
 struct irqmod_rx_scheme;
@@ -276,8 +278,7 @@ struct irqmod_queue {
 	bool tx_quiet;			/* stopped: no reclaim until the next start */
 	bool tx_closed;			/* ... and no packet is sent */
 #endif
-	void **rx_states;		/* of all schemes, in the order of the tables */
-	void **tx_states;
+	void **states;			/* of all schemes, in the order of the tables */
 	void *tx_state;			/* private to the active scheme */
 	struct hrtimer tx_timer;
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
@@ -303,6 +304,18 @@ struct irqmod_port {
 	unsigned int tx_reserve;	/* descriptors that a packet may need */
 	u32 wire_mbps;			/* fastest link */
 
+	/* For the functions of device.h. */
+	const struct irqmod_device_ops *device;
+	unsigned int ring_min;		/* descriptors */
+	unsigned int ring_max;
+	void *rings;			/* of all queues, in the driver's format */
+	size_t rings_bytes;
+	u32 msg_enable;			/* NETIF_MSG_* */
+	u32 wol_supported;		/* WAKE_* */
+	u32 wol;			/* ... that wake the machine; RTNL */
+	const char (*stat_names)[ETH_GSTRING_LEN];	/* of the chip; ethtool -S */
+	unsigned int stat_count;
+
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
 	unsigned int rx_usecs;		/* how long a frame may wait; 0: from the ring
 					 * size
@@ -314,6 +327,7 @@ struct irqmod_port {
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
 	bool tx_chosen;			/* otherwise the default for @rx */
+	struct work_struct reset_work;
 	bool up;
 	struct irqmod_queue *queues;	/* the first; see irqmod_for_each_queue() */
 	u16 queue_count;
@@ -356,7 +370,6 @@ void irqmod_unregister(struct irqmod_port *port);
  * irqmod_stop() disables the transmit queues, irqmod_start() wakes them.
  */
 void irqmod_start(struct irqmod_port *port);
-void irqmod_attach(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
 /* The same for one queue of a port that is up. */
 void irqmod_start_queue(struct irqmod_queue *queue);

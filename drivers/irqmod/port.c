@@ -134,6 +134,7 @@ int irqmod_register(struct irqmod_port *port)
 		    port->queue_count > port->netdev->num_rx_queues))
 		return -EINVAL;
 
+	irqmod_device_init(port);
 	port->rx = irqmod_rx_default(port);
 	port->tx = irqmod_tx_default(port, port->rx);
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
@@ -170,6 +171,7 @@ void irqmod_unregister(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
 
+	cancel_work_sync(&port->reset_work);
 	irqmod_for_each_queue(queue, port) {
 		napi_disable(&queue->napi);
 		netif_napi_del(&queue->napi);

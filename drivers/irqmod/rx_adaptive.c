@@ -300,13 +300,15 @@ static void rx_adaptive_stop(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(adaptive) = {
-	.name = "adaptive",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "adaptive",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_adaptive),
+		.init = rx_adaptive_init,
+	},
 	.masks = true,
 	.pauses = true,
 	.tasklet = true,
-	.state_size = sizeof(struct irqmod_adaptive),
-	.init = rx_adaptive_init,
 	.start = rx_adaptive_start,
 	.stop = rx_adaptive_stop,
 	.irq = rx_adaptive_irq,

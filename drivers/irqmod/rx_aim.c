@@ -137,12 +137,14 @@ static void rx_aim_stop(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(aim) = {
-	.name = "aim",
-	.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
+	.base = {
+		.name = "aim",
+		.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
+		.preference = 3,
+		.state_size = sizeof(struct irqmod_aim),
+	},
 	.masks = true,
 	.adaptive = true,
-	.preference = 3,
-	.state_size = sizeof(struct irqmod_aim),
 	.start = rx_aim_start,
 	.stop = rx_aim_stop,
 	.irq = irqmod_napi_schedule,

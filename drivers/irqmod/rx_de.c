@@ -180,22 +180,22 @@ static void rx_de_irq(struct irqmod_queue *queue)
 	irqmod_de_schedule(queue->rx_state);
 }
 
-static IRQMOD_CHOICE(struct irqmod_de, rx_de_without, de_measures);
-
-static struct attribute *de_settings[] __maybe_unused = {
-	&irqmod_setting_rx_de_without.attr.attr,
-	NULL
+static const struct irqmod_setting de_settings[] __maybe_unused = {
+	{ IRQMOD_SETTING(irqmod_de, rx_de_without), .names = de_measures, .restart = true },
+	{ }
 };
 
 IRQMOD_RX_SCHEME(de) = {
-	.name = "de",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "de",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_de),
+		.settings = irqmod_instrument(de_settings, NULL),
+		.init = rx_de_init,
+	},
 	.masks = true,
 	.pauses = true,
 	.tasklet = true,
-	.state_size = sizeof(struct irqmod_de),
-	.settings = irqmod_instrument(de_settings, NULL),
-	.init = rx_de_init,
 	.start = rx_de_start,
 	.stop = rx_de_stop,
 	.irq = rx_de_irq,

@@ -101,13 +101,15 @@ static void rx_dim_stop(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(dim) = {
-	.name = "dim",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "dim",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_dim),
+		.init = rx_dim_init,
+	},
 	.masks = true,
 	.pauses = true,
 	.adaptive = true,
-	.state_size = sizeof(struct irqmod_dim),
-	.init = rx_dim_init,
 	.start = rx_dim_start,
 	.stop = rx_dim_stop,
 	.irq = irqmod_napi_schedule,

@@ -310,71 +310,50 @@ static void rx_hybrid_irq(struct irqmod_queue *queue)
 		irqmod_de_schedule(&h->de);
 }
 
+/* Another scheme does not estimate. */
+static u64 hybrid_rate_pps(const struct irqmod_queue *queue, const void *state)
+{
+	const struct irqmod_hybrid *h = state;
+
+	return queue->rx_state == state ?
+	       estimator_rate_pps(&h->estimator, h->rx_rate_window_ms) : 0;
+}
+
+static u64 hybrid_switches(const struct irqmod_queue *queue, const void *state)
+{
+	const struct irqmod_hybrid *h = state;
+
+	return READ_ONCE(h->switches);
+}
+
 /* A start of the scheme is a start of the estimate: its average is per window, and
  * its timer reads the thresholds.
  */
-static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
-static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
-static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
-static IRQMOD_CHOICE(struct irqmod_hybrid, rx_above, hybrid_aboves);
-static IRQMOD_SETTING(struct irqmod_hybrid, rx_above_weight, 0, NAPI_POLL_WEIGHT);
-
-static ssize_t rx_rate_pps_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
-	const struct irqmod_queue *queue;
-	const struct irqmod_hybrid *h;
-	u64 rate_pps = 0;
-
-	/* Another scheme does not estimate. */
-	if (port->rx != &irqmod_rx_hybrid)
-		return sysfs_emit(buf, "0\n");
-	irqmod_for_each_queue(queue, port) {
-		h = irqmod_rx_state(queue, &irqmod_rx_hybrid);
-		rate_pps += estimator_rate_pps(&h->estimator,
-					       h->rx_rate_window_ms);
-	}
-	return sysfs_emit(buf, "%llu\n", rate_pps);
-}
-static DEVICE_ATTR_RO(rx_rate_pps);
-
-static ssize_t rx_switches_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
-	const struct irqmod_queue *queue;
-	const struct irqmod_hybrid *h;
-	u32 switches = 0;
-
-	irqmod_for_each_queue(queue, port) {
-		h = irqmod_rx_state(queue, &irqmod_rx_hybrid);
-		switches += READ_ONCE(h->switches);
-	}
-	return sysfs_emit(buf, "%u\n", switches);
-}
-static DEVICE_ATTR_RO(rx_switches);
-
-static struct attribute *hybrid_settings[] = {
-	&irqmod_setting_rx_cliff_pps.attr.attr,
-	&irqmod_setting_rx_epsilon_permille.attr.attr,
-	&irqmod_setting_rx_rate_window_ms.attr.attr,
-	&irqmod_setting_rx_above.attr.attr,
-	&irqmod_setting_rx_above_weight.attr.attr,
-	&dev_attr_rx_rate_pps.attr,
-	&dev_attr_rx_switches.attr,
-	NULL
+static const struct irqmod_setting hybrid_settings[] = {
+	{ IRQMOD_SETTING(irqmod_hybrid, rx_cliff_pps),
+	  .low = 1, .high = 100000000, .restart = true },
+	{ IRQMOD_SETTING(irqmod_hybrid, rx_epsilon_permille),
+	  .low = 0, .high = 999, .restart = true },
+	{ IRQMOD_SETTING(irqmod_hybrid, rx_rate_window_ms),
+	  .low = 1, .high = 1000, .restart = true },
+	{ IRQMOD_SETTING(irqmod_hybrid, rx_above), .names = hybrid_aboves, .restart = true },
+	{ IRQMOD_SETTING(irqmod_hybrid, rx_above_weight), .low = 0, .high = NAPI_POLL_WEIGHT },
+	{ .name = "rx_rate_pps", .get = hybrid_rate_pps },
+	{ .name = "rx_switches", .get = hybrid_switches },
+	{ }
 };
 
 IRQMOD_RX_SCHEME(hybrid) = {
-	.name = "hybrid",
+	.base = {
+		.name = "hybrid",
+		.state_size = sizeof(struct irqmod_hybrid),
+		.settings = hybrid_settings,
+		.init = rx_hybrid_init,
+	},
 	.masks = true,
 	.pauses = true,
 	.tasklet = true,
 	.period = true,
-	.state_size = sizeof(struct irqmod_hybrid),
-	.settings = hybrid_settings,
-	.init = rx_hybrid_init,
 	.changed = rx_hybrid_changed,
 	.start = rx_hybrid_start,
 	.stop = rx_hybrid_stop,

@@ -30,11 +30,13 @@ static void rx_itr_stop(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(itr) = {
-	.name = "itr",
-	.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
+	.base = {
+		.name = "itr",
+		.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_MODERATION,
+		.preference = 2,
+	},
 	.masks = true,
 	.period = true,
-	.preference = 2,
 	.changed = rx_itr_changed,
 	.start = rx_itr_start,
 	.stop = rx_itr_stop,

@@ -94,9 +94,11 @@ static void rx_napi_stop(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(napi) = {
-	.name = "napi",
+	.base = {
+		.name = "napi",
+		.preference = 1,
+	},
 	.masks = true,
-	.preference = 1,
 	.start = rx_napi_start,
 	.stop = rx_napi_stop,
 	.irq = irqmod_napi_schedule,

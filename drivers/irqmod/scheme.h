@@ -15,9 +15,54 @@
 #include "../compat.h"
 
 /**
- * struct irqmod_rx_scheme - a receive scheme
+ * struct irqmod_setting - a setting of a scheme, a file in sysfs
+ * @name: of the file
+ * @offset: of the value, an u32, in the scheme's private state, of which each queue
+ *	has one; all have the same value
+ * @low: the least value
+ * @high: the greatest value
+ * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
+ * @restart: stop the scheme for the change, and start it again
+ */
+struct irqmod_setting {
+	const char *name;
+	size_t offset;
+	u32 low;
+	u32 high;
+	const char * const *names;
+	bool restart;
+	/** @get: for a file that is only read, which has the sum over all queues. */
+	u64 (*get)(const struct irqmod_queue *queue, const void *state);
+};
+
+/* The first two of a setting that is @member of struct @state. */
+#define IRQMOD_SETTING(state, member)				\
+	.name = #member, .offset = offsetof(struct state, member)
+
+/**
+ * struct irqmod_scheme - what receive and transmit schemes have alike
  * @name: its name in sysfs
  * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
+ * @preference: the supported scheme with the highest is the default; of transmit
+ *	schemes those that go together with the receive scheme
+ * @state_size: bytes of private state per queue, zeroed when the port is registered;
+ *	while the scheme is active, @rx_state or @tx_state of the queue points to it
+ * @settings: files in sysfs; the last has no name
+ */
+struct irqmod_scheme {
+	const char *name;
+	u32 needs;
+	int preference;
+	size_t state_size;
+	const struct irqmod_setting *settings;
+
+	/** @init: sets the private state's defaults, timers and tasklets. Optional. */
+	void (*init)(struct irqmod_queue *queue, void *state);
+};
+
+/**
+ * struct irqmod_rx_scheme - a receive scheme
+ * @base: what it has in common with others
  * @masks: the scheme masks RX (irqmod_rx_mask()) while it takes frames, so that
  *	transmit completions can be taken with them
  * @pauses: the scheme, one with @masks, keeps RX masked between passes. If the
@@ -26,11 +71,6 @@
  *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
  * @adaptive: ethtool -C adaptive-rx chooses it
  * @period: rx-usecs is its period; others show 0
- * @preference: the supported scheme with the highest is the default
- * @state_size: bytes of private state per queue, zeroed when the port is
- *	registered; while the scheme is active, @rx_state of the queue points to it
- * @settings: files in sysfs (IRQMOD_SETTING() and others), NULL-terminated; they
- *	have the same value for all queues
  *
  * All functions are for one queue, and work for different queues may run at the
  * same time, each with its own private state.
@@ -41,19 +81,13 @@
  * ring from then on, until irqmod_rx_unmask() or irqmod_rx_give().
  */
 struct irqmod_rx_scheme {
-	const char *name;
-	u32 needs;
+	struct irqmod_scheme base;
 	bool masks;
 	bool pauses;
 	bool tasklet;
 	bool adaptive;
 	bool period;
-	int preference;
-	size_t state_size;
-	struct attribute **settings;
 
-	/** @init: sets the private state's defaults, timers and tasklets. Optional. */
-	void (*init)(struct irqmod_queue *queue, void *state);
 	/**
 	 * @changed: a setting changed, or rx-usecs or the ring did. Under RTNL,
 	 * active or not. Optional.
@@ -93,32 +127,19 @@ struct irqmod_rx_scheme {
 
 /**
  * struct irqmod_tx_scheme - a transmit scheme
- * @name: its name in sysfs
- * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
+ * @base: what it has in common with others
  * @needs_masks: needs a receive scheme that masks RX
- * @preference: the supported scheme with the highest is the default, of those that go
- *	together with the receive scheme
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
  * @limits: completions are taken in each pass over the receive ring, so that byte
  *	queue limits suit it. Passes follow an interrupt at once, except with
  *	@pauses: there, too, the next one does when the limit has stopped the queue
- * @state_size: bytes of private state per queue, zeroed when the port is
- *	registered; while the scheme is active, @tx_state of the queue points to it
- * @settings: files in sysfs (IRQMOD_CHOICE() and others), NULL-terminated; they
- *	have the same value for all queues
  */
 struct irqmod_tx_scheme {
-	const char *name;
-	u32 needs;
+	struct irqmod_scheme base;
 	bool needs_masks;
-	int preference;
 	bool in_irq;
 	bool limits;
-	size_t state_size;
-	struct attribute **settings;
 
-	/** @init: sets the private state's defaults and tasklets. Optional. */
-	void (*init)(struct irqmod_queue *queue, void *state);
 	/** @start: sets the queue's tx_ fields. The queue is locked. */
 	void (*start)(struct irqmod_queue *queue);
 	/**
@@ -152,20 +173,27 @@ extern const struct irqmod_rx_scheme irqmod_rx_adaptive, irqmod_rx_aim, irqmod_r
 extern const struct irqmod_tx_scheme irqmod_tx_coalesce, irqmod_tx_interrupt,
 	irqmod_tx_off, irqmod_tx_poll, irqmod_tx_rate;
 
-/* schemes.c */
-extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
-extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
+/* schemes.c: of each direction, NULL-terminated */
+extern const struct irqmod_scheme * const irqmod_rx_schemes[];
+extern const struct irqmod_scheme * const irqmod_tx_schemes[];
 const struct irqmod_rx_scheme *irqmod_rx_preferred(const struct irqmod_port *port,
 						   bool adaptive);
 const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port);
 const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port,
 						 const struct irqmod_rx_scheme *rx);
-void *irqmod_rx_state(const struct irqmod_queue *queue,
-		      const struct irqmod_rx_scheme *scheme);
-void *irqmod_tx_state(const struct irqmod_queue *queue,
-		      const struct irqmod_tx_scheme *scheme);
+void *irqmod_state(const struct irqmod_queue *queue, const struct irqmod_scheme *scheme);
 int irqmod_states_alloc(struct irqmod_queue *queue);
 void irqmod_states_free(struct irqmod_queue *queue);
+
+static inline const struct irqmod_rx_scheme *irqmod_rx_of(const struct irqmod_scheme *scheme)
+{
+	return container_of(scheme, struct irqmod_rx_scheme, base);
+}
+
+static inline const struct irqmod_tx_scheme *irqmod_tx_of(const struct irqmod_scheme *scheme)
+{
+	return container_of(scheme, struct irqmod_tx_scheme, base);
+}
 
 /* Limits of rx-usecs and tx-usecs. */
 #define IRQMOD_USECS_MIN	10
@@ -254,6 +282,9 @@ void irqmod_deliver_as_napi(struct irqmod_queue *queue);
 void irqmod_deliver_chosen(struct irqmod_queue *queue);
 void irqmod_deliver_flush(struct irqmod_queue *queue);
 
+/* device.c */
+void irqmod_device_init(struct irqmod_port *port);
+
 /* heads.c */
 void irqmod_heads_free(struct irqmod_heads *heads);
 
@@ -280,66 +311,7 @@ static inline unsigned int irqmod_rx_weight(const struct irqmod_port *port)
 					(unsigned int)NAPI_POLL_WEIGHT);
 }
 
-/* sysfs.c: the files of the schemes' settings */
+/* sysfs.c */
 extern const struct attribute_group irqmod_group;
-
-/**
- * struct irqmod_setting - a setting of a scheme, a file in sysfs
- * @attr: the file
- * @offset: of the value, an u32, in the scheme's private state, of which each queue
- *	has one
- * @low: the least value
- * @high: the greatest value
- * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
- * @restart: stop the scheme for the change, and start it again
- * @rx: the receive scheme that has it (sysfs.c); NULL: a transmit scheme
- * @tx: or that
- */
-struct irqmod_setting {
-	struct device_attribute attr;
-	size_t offset;
-	u32 low;
-	u32 high;
-	const char * const *names;
-	bool restart;
-	const struct irqmod_rx_scheme *rx;
-	const struct irqmod_tx_scheme *tx;
-};
-
-ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
-			    char *buf);
-ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
-			     const char *buf, size_t count);
-
-/* A number @low to @high in the member @file of the scheme's private state. */
-#define IRQMOD_SETTING(state, file, least, greatest)		\
-	struct irqmod_setting irqmod_setting_##file = {			\
-		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
-			       irqmod_setting_store),			\
-		.offset = offsetof(state, file),			\
-		.low = least,						\
-		.high = greatest,					\
-	}
-
-/* The same; the scheme is restarted. */
-#define IRQMOD_RESTARTING(state, file, least, greatest)		\
-	struct irqmod_setting irqmod_setting_##file = {			\
-		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
-			       irqmod_setting_store),			\
-		.offset = offsetof(state, file),			\
-		.low = least,						\
-		.high = greatest,					\
-		.restart = true,					\
-	}
-
-/* One of @list; the scheme is restarted. */
-#define IRQMOD_CHOICE(state, file, list)				\
-	struct irqmod_setting irqmod_setting_##file = {			\
-		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
-			       irqmod_setting_store),			\
-		.offset = offsetof(state, file),			\
-		.names = list,						\
-		.restart = true,					\
-	}
 
 #endif /* IRQMOD_SCHEME_H */

@@ -10,8 +10,15 @@
 
 #include "scheme.h"
 
-#define WEIGHT_MAX	NAPI_POLL_WEIGHT
 #define NAMES_MAX	256	/* of the schemes, or values, of a message */
+#define FILES_MAX	32
+
+/* The file of a setting. */
+struct setting_file {
+	struct device_attribute attr;
+	const struct irqmod_scheme *scheme;
+	const struct irqmod_setting *setting;
+};
 
 static struct irqmod_port *to_port(struct device *dev)
 {
@@ -26,14 +33,18 @@ static int write_begin(const struct irqmod_port *port)
 	return rtnl_trylock() ? 0 : restart_syscall();
 }
 
-/* Adds a scheme to the list in @buf, if the hardware supports it; returns its end. */
-static ssize_t show_scheme(const struct irqmod_port *port, const char *name,
-			   u32 needs, bool chosen, char *buf, ssize_t at)
+/* Lists the schemes of a table that the hardware supports. */
+static ssize_t show_schemes(const struct irqmod_port *port,
+			    const struct irqmod_scheme * const *table,
+			    const struct irqmod_scheme *chosen, char *buf)
 {
-	if (!irqmod_can(port, needs))
-		return at;
-	return at + sysfs_emit_at(buf, at, chosen ? "%s[%s]" : "%s%s",
-				  at ? " " : "", name);
+	ssize_t at = 0;
+
+	for (; *table; table++)
+		if (irqmod_can(port, (*table)->needs))
+			at += sysfs_emit_at(buf, at, *table == chosen ? "%s[%s]" : "%s%s",
+					    at ? " " : "", (*table)->name);
+	return at + sysfs_emit_at(buf, at, "\n");
 }
 
 /* Adds a name to those of a message. */
@@ -43,50 +54,45 @@ static void append_name(char names[NAMES_MAX], const char *name)
 	strlcat(names, name, NAMES_MAX);
 }
 
+/* The scheme that is asked for. NULL: there is none, and the log has those that are. */
+static const struct irqmod_scheme *find_scheme(const struct irqmod_port *port,
+					       const struct irqmod_scheme * const *table,
+					       const char *file, const char *buf)
+{
+	char names[NAMES_MAX] = "";
+
+	for (; *table; table++) {
+		if (sysfs_streq(buf, (*table)->name))
+			return *table;
+		if (irqmod_can(port, (*table)->needs))
+			append_name(names, (*table)->name);
+	}
+	netdev_info(port->netdev, "%s:%s\n", file, names);
+	return NULL;
+}
+
 static ssize_t rx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
 	const struct irqmod_port *port = to_port(dev);
-	const struct irqmod_rx_scheme *scheme;
-	ssize_t at = 0;
-	int i;
 
-	for (i = 0; (scheme = irqmod_rx_schemes[i]); i++)
-		at = show_scheme(port, scheme->name, scheme->needs,
-				 scheme == port->rx, buf, at);
-	return at + sysfs_emit_at(buf, at, "\n");
+	return show_schemes(port, irqmod_rx_schemes, &port->rx->base, buf);
 }
 
-/* Logs the supported schemes after an invalid name. */
-static int refuse_rx_scheme(const struct irqmod_port *port)
-{
-	const struct irqmod_rx_scheme *scheme;
-	char names[NAMES_MAX] = "";
-	int i;
-
-	for (i = 0; (scheme = irqmod_rx_schemes[i]); i++)
-		if (irqmod_can(port, scheme->needs))
-			append_name(names, scheme->name);
-	netdev_info(port->netdev, "rx_scheme:%s\n", names);
-	return -EINVAL;
-}
-
-static ssize_t rx_scheme_store(struct device *dev,
-			       struct device_attribute *attr,
+static ssize_t rx_scheme_store(struct device *dev, struct device_attribute *attr,
 			       const char *buf, size_t count)
 {
 	struct irqmod_port *port = to_port(dev);
-	int i, err;
+	const struct irqmod_scheme *scheme;
+	int err;
 
-	for (i = 0; irqmod_rx_schemes[i]; i++)
-		if (sysfs_streq(buf, irqmod_rx_schemes[i]->name))
-			break;
-	if (!irqmod_rx_schemes[i])
-		return refuse_rx_scheme(port);
+	scheme = find_scheme(port, irqmod_rx_schemes, attr->attr.name, buf);
+	if (!scheme)
+		return -EINVAL;
 	err = write_begin(port);
 	if (err)
 		return err;
-	err = irqmod_set_rx_scheme(port, irqmod_rx_schemes[i]);
+	err = irqmod_set_rx_scheme(port, irqmod_rx_of(scheme));
 	rtnl_unlock();
 	return err ?: count;
 }
@@ -96,135 +102,105 @@ static ssize_t tx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
 	const struct irqmod_port *port = to_port(dev);
-	const struct irqmod_tx_scheme *scheme;
-	ssize_t at = 0;
-	int i;
 
-	for (i = 0; (scheme = irqmod_tx_schemes[i]); i++)
-		at = show_scheme(port, scheme->name, scheme->needs,
-				 scheme == port->tx, buf, at);
-	return at + sysfs_emit_at(buf, at, "\n");
+	return show_schemes(port, irqmod_tx_schemes, &port->tx->base, buf);
 }
 
-/* Logs the supported schemes after an invalid name. */
-static int refuse_tx_scheme(const struct irqmod_port *port)
-{
-	const struct irqmod_tx_scheme *scheme;
-	char names[NAMES_MAX] = "";
-	int i;
-
-	for (i = 0; (scheme = irqmod_tx_schemes[i]); i++)
-		if (irqmod_can(port, scheme->needs))
-			append_name(names, scheme->name);
-	netdev_info(port->netdev, "tx_scheme:%s\n", names);
-	return -EINVAL;
-}
-
-static ssize_t tx_scheme_store(struct device *dev,
-			       struct device_attribute *attr,
+static ssize_t tx_scheme_store(struct device *dev, struct device_attribute *attr,
 			       const char *buf, size_t count)
 {
 	struct irqmod_port *port = to_port(dev);
-	int i, err;
+	const struct irqmod_scheme *scheme;
+	int err;
 
-	for (i = 0; irqmod_tx_schemes[i]; i++)
-		if (sysfs_streq(buf, irqmod_tx_schemes[i]->name))
-			break;
-	if (!irqmod_tx_schemes[i])
-		return refuse_tx_scheme(port);
+	scheme = find_scheme(port, irqmod_tx_schemes, attr->attr.name, buf);
+	if (!scheme)
+		return -EINVAL;
 	err = write_begin(port);
 	if (err)
 		return err;
-	err = irqmod_set_tx_scheme(port, irqmod_tx_schemes[i]);
+	err = irqmod_set_tx_scheme(port, irqmod_tx_of(scheme));
 	rtnl_unlock();
 	return err ?: count;
 }
 static DEVICE_ATTR_RW(tx_scheme);
 
-/* Logs the values that are allowed. */
-static void refuse_value(struct irqmod_port *port,
-			 const struct irqmod_setting *setting)
+/* In each queue. */
+static u32 *value_of(const struct irqmod_queue *queue, const struct setting_file *file)
 {
-	const char *file = setting->attr.attr.name;
-	char names[NAMES_MAX] = "";
-	int i;
-
-	if (!setting->names) {
-		netdev_info(port->netdev, "%s: %u to %u\n", file, setting->low,
-			    setting->high);
-		return;
-	}
-	for (i = 0; setting->names[i]; i++)
-		append_name(names, setting->names[i]);
-	netdev_info(port->netdev, "%s:%s\n", file, names);
+	return irqmod_state(queue, file->scheme) + file->setting->offset;
 }
 
-/* The value of a setting: a member of the private state that @queue has of the
- * scheme.
- */
-static u32 *value_of(struct irqmod_queue *queue,
-		     const struct irqmod_setting *setting)
+static ssize_t setting_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return (setting->rx ? irqmod_rx_state(queue, setting->rx) :
-		irqmod_tx_state(queue, setting->tx)) + setting->offset;
-}
-
-ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
-{
-	const struct irqmod_setting *setting =
-		container_of(attr, struct irqmod_setting, attr);
-	u32 value = *value_of(to_port(dev)->queues, setting);
+	const struct setting_file *file = container_of(attr, struct setting_file, attr);
+	const struct irqmod_setting *setting = file->setting;
+	const struct irqmod_port *port = to_port(dev);
+	const struct irqmod_queue *queue;
 	ssize_t at = 0;
-	int i;
+	u64 sum = 0;
+	u32 i;
 
+	if (setting->get) {
+		irqmod_for_each_queue(queue, port)
+			sum += setting->get(queue, irqmod_state(queue, file->scheme));
+		return sysfs_emit(buf, "%llu\n", sum);
+	}
 	if (!setting->names)
-		return sysfs_emit(buf, "%u\n", value);
+		return sysfs_emit(buf, "%u\n", *value_of(port->queues, file));
 	for (i = 0; setting->names[i]; i++)
-		at += sysfs_emit_at(buf, at, i == value ? "%s[%s]" : "%s%s",
+		at += sysfs_emit_at(buf, at, i == *value_of(port->queues, file) ? "%s[%s]" : "%s%s",
 				    i ? " " : "", setting->names[i]);
 	return at + sysfs_emit_at(buf, at, "\n");
 }
 
-static bool parse_value(const struct irqmod_setting *setting, const char *buf,
-			u32 *value)
+/* Otherwise logs the values that are allowed. */
+static bool parse_value(struct irqmod_port *port, const struct irqmod_setting *setting,
+			const char *buf, u32 *value)
 {
+	char names[NAMES_MAX] = "";
 	int i;
 
-	if (!setting->names)
-		return !kstrtou32(buf, 0, value) && *value >= setting->low &&
-		       *value <= setting->high;
-	i = __sysfs_match_string(setting->names, -1, buf);
-	*value = i;
-	return i >= 0;
+	if (!setting->names) {
+		if (!kstrtou32(buf, 0, value) && *value >= setting->low && *value <= setting->high)
+			return true;
+		netdev_info(port->netdev, "%s: %u to %u\n", setting->name, setting->low,
+			    setting->high);
+		return false;
+	}
+	for (i = 0; setting->names[i]; i++) {
+		*value = i;
+		if (sysfs_streq(buf, setting->names[i]))
+			return true;
+		append_name(names, setting->names[i]);
+	}
+	netdev_info(port->netdev, "%s:%s\n", setting->name, names);
+	return false;
 }
 
-ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
+static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
 			     const char *buf, size_t count)
 {
-	const struct irqmod_setting *setting =
-		container_of(attr, struct irqmod_setting, attr);
+	const struct setting_file *file = container_of(attr, struct setting_file, attr);
 	struct irqmod_port *port = to_port(dev);
 	bool restart_rx, restart_tx;
 	struct irqmod_queue *queue;
 	u32 value;
 	int err;
 
-	if (!parse_value(setting, buf, &value)) {
-		refuse_value(port, setting);
+	if (!parse_value(port, file->setting, buf, &value))
 		return -EINVAL;
-	}
 	err = write_begin(port);
 	if (err)
 		return err;
-	restart_rx = setting->restart && port->rx == setting->rx;
-	restart_tx = setting->restart && port->tx == setting->tx;
+	restart_rx = file->setting->restart && &port->rx->base == file->scheme;
+	restart_tx = file->setting->restart && &port->tx->base == file->scheme;
 	if (restart_rx)
 		irqmod_rx_pause(port);
 	if (restart_tx)
 		irqmod_tx_pause(port);
 	irqmod_for_each_queue(queue, port) {
-		*value_of(queue, setting) = value;
+		*value_of(queue, file) = value;
 	}
 	irqmod_rx_changed(port);
 	if (restart_tx)
@@ -241,18 +217,18 @@ static ssize_t rx_weight_show(struct device *dev, struct device_attribute *attr,
 	return sysfs_emit(buf, "%u\n", irqmod_rx_weight(to_port(dev)));
 }
 
-static ssize_t rx_weight_store(struct device *dev,
-			       struct device_attribute *attr,
+static ssize_t rx_weight_store(struct device *dev, struct device_attribute *attr,
 			       const char *buf, size_t count)
 {
+	static const struct irqmod_setting weight = {
+		.name = "rx_weight", .low = 1, .high = NAPI_POLL_WEIGHT,
+	};
 	struct irqmod_port *port = to_port(dev);
 	u32 value;
 	int err;
 
-	if (kstrtou32(buf, 0, &value) || !value || value > WEIGHT_MAX) {
-		netdev_info(port->netdev, "rx_weight: 1 to %u\n", WEIGHT_MAX);
+	if (!parse_value(port, &weight, buf, &value))
 		return -EINVAL;
-	}
 	err = write_begin(port);
 	if (err)
 		return err;
@@ -263,63 +239,57 @@ static ssize_t rx_weight_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(rx_weight);
 
-/* The files, and what the hardware must have for each. */
-#define FILES_MAX	32
-static struct attribute *files[FILES_MAX + 1] = {
+static struct setting_file files[FILES_MAX];
+static struct attribute *attrs[FILES_MAX + 4] = {
 	&dev_attr_rx_scheme.attr,
 	&dev_attr_tx_scheme.attr,
 	&dev_attr_rx_weight.attr,
 };
 
-static u32 files_need[FILES_MAX];
-
 /* Hides the settings of schemes that the hardware does not support. */
-static umode_t irqmod_is_visible(struct kobject *kobj, struct attribute *attr,
-				 int i)
+static umode_t is_visible(struct kobject *kobj, struct attribute *attr, int i)
 {
-	return irqmod_can(to_port(kobj_to_dev(kobj)), files_need[i]) ?
-	       attr->mode : 0;
+	const struct device_attribute *of = container_of(attr, struct device_attribute, attr);
+	const struct irqmod_port *port = to_port(kobj_to_dev(kobj));
+
+	if (of->show == setting_show &&
+	    !irqmod_can(port, container_of(of, struct setting_file, attr)->scheme->needs))
+		return 0;
+	return attr->mode;
 }
 
 const struct attribute_group irqmod_group = {
 	.name = "irqmod",
-	.attrs = files,
-	.is_visible = irqmod_is_visible,
+	.attrs = attrs,
+	.is_visible = is_visible,
 };
 
-/* Adds the files of a scheme: settings, which then know it, and others. */
-static void __init add_files(struct attribute **more, u32 needs,
-			     const struct irqmod_rx_scheme *rx,
-			     const struct irqmod_tx_scheme *tx)
+static unsigned int __init add_files(const struct irqmod_scheme * const *table, unsigned int at)
 {
-	struct device_attribute *attr;
-	struct irqmod_setting *setting;
-	int at = 0;
+	const struct irqmod_setting *setting;
 
-	while (files[at])
-		at++;
-	for (; more && *more && !WARN_ON(at == FILES_MAX); more++, at++) {
-		files[at] = *more;
-		files_need[at] = needs;
-		attr = container_of(*more, struct device_attribute, attr);
-		if (attr->show != irqmod_setting_show)
-			continue;
-		setting = container_of(attr, struct irqmod_setting, attr);
-		setting->rx = rx;
-		setting->tx = tx;
+	for (; *table; table++) {
+		for (setting = (*table)->settings; setting && setting->name; setting++, at++) {
+			struct setting_file *file = &files[at];
+
+			if (WARN_ON(at == FILES_MAX))
+				return at;
+			file->scheme = *table;
+			file->setting = setting;
+			sysfs_attr_init(&file->attr.attr);
+			file->attr.attr.name = setting->name;
+			file->attr.attr.mode = setting->get ? 0444 : 0644;
+			file->attr.show = setting_show;
+			file->attr.store = setting_store;
+			attrs[at + 3] = &file->attr.attr;
+		}
 	}
+	return at;
 }
 
 static int __init irqmod_init(void)
 {
-	int i;
-
-	for (i = 0; irqmod_rx_schemes[i]; i++)
-		add_files(irqmod_rx_schemes[i]->settings,
-			  irqmod_rx_schemes[i]->needs, irqmod_rx_schemes[i], NULL);
-	for (i = 0; irqmod_tx_schemes[i]; i++)
-		add_files(irqmod_tx_schemes[i]->settings,
-			  irqmod_tx_schemes[i]->needs, NULL, irqmod_tx_schemes[i]);
+	add_files(irqmod_tx_schemes, add_files(irqmod_rx_schemes, 0));
 	return 0;
 }
 

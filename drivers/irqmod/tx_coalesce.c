@@ -48,8 +48,10 @@ static void tx_coalesce_full(struct irqmod_queue *queue)
 }
 
 IRQMOD_TX_SCHEME(coalesce) = {
-	.name = "coalesce",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "coalesce",
+		.needs = IRQMOD_CAP_MASK,
+	},
 	.in_irq = true,
 	.start = tx_coalesce_start,
 	.changed = tx_coalesce_changed,

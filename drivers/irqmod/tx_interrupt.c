@@ -12,7 +12,9 @@ static void tx_interrupt_start(struct irqmod_queue *queue)
 }
 
 IRQMOD_TX_SCHEME(interrupt) = {
-	.name = "interrupt",
+	.base = {
+		.name = "interrupt",
+	},
 	.in_irq = true,
 	.start = tx_interrupt_start,
 	.irq = irqmod_tx_irq_reclaim,

@@ -106,20 +106,20 @@ static void tx_off_stop(struct irqmod_queue *queue)
 	tasklet_kill(&off->tasklet);
 }
 
-static IRQMOD_CHOICE(struct irqmod_off, tx_off_without, off_measures);
-
-static struct attribute *off_settings[] __maybe_unused = {
-	&irqmod_setting_tx_off_without.attr.attr,
-	NULL
+static const struct irqmod_setting off_settings[] __maybe_unused = {
+	{ IRQMOD_SETTING(irqmod_off, tx_off_without), .names = off_measures, .restart = true },
+	{ }
 };
 
 IRQMOD_TX_SCHEME(off) = {
-	.name = "off",
-	.needs = IRQMOD_CAP_MASK,
-	.preference = 1,
-	.settings = irqmod_instrument(off_settings, NULL),
-	.state_size = sizeof(struct irqmod_off),
-	.init = tx_off_init,
+	.base = {
+		.name = "off",
+		.needs = IRQMOD_CAP_MASK,
+		.preference = 1,
+		.settings = irqmod_instrument(off_settings, NULL),
+		.state_size = sizeof(struct irqmod_off),
+		.init = tx_off_init,
+	},
 	.start = tx_off_start,
 	.stop = tx_off_stop,
 	.irq = tx_off_irq,

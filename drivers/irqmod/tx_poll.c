@@ -45,10 +45,12 @@ static void tx_poll_full(struct irqmod_queue *queue)
 }
 
 IRQMOD_TX_SCHEME(poll) = {
-	.name = "poll",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "poll",
+		.needs = IRQMOD_CAP_MASK,
+		.preference = 2,
+	},
 	.needs_masks = true,
-	.preference = 2,
 	.limits = true,
 	.start = tx_poll_start,
 	.irq = tx_poll_irq,

@@ -11,6 +11,7 @@
 #include <linux/usb.h>
 #include <linux/workqueue.h>
 
+#include "device.h"
 #include "irqmod.h"
 #include "regs.h"
 
@@ -148,7 +149,6 @@ struct lan78xx {
 
 	unsigned long events;
 	struct delayed_work event_work;
-	struct work_struct reset_work;
 	struct urb *int_urb;
 	__le32 *int_status;
 
@@ -296,10 +296,8 @@ void lan78xx_stats_stop(struct lan78xx *np);
 void lan78xx_update_stats(struct lan78xx *np);
 void lan78xx_get_stats64(struct net_device *netdev,
 			 struct rtnl_link_stats64 *stats);
-int lan78xx_get_sset_count(struct net_device *netdev, int sset);
-void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data);
-void lan78xx_get_ethtool_stats(struct net_device *netdev,
-			       struct ethtool_stats *stats, u64 *data);
+extern const char lan78xx_counter_names[LAN78XX_COUNTERS][ETH_GSTRING_LEN];
+void lan78xx_get_own_stats(struct irqmod_port *port, u64 *data);
 void lan78xx_get_pause_stats(struct net_device *netdev,
 			     struct ethtool_pause_stats *stats);
 void lan78xx_get_eth_mac_stats(struct net_device *netdev,

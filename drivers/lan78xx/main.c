@@ -149,7 +149,6 @@ static int lan78xx_bring_back(struct lan78xx *np)
 	int err = lan78xx_bring_up(np);
 
 	if (err) {
-		netdev_err(np->netdev, "the chip does not restart\n");
 		lan78xx_halt(np);
 		netif_carrier_off(np->netdev);
 		return err;
@@ -158,34 +157,27 @@ static int lan78xx_bring_back(struct lan78xx *np)
 	return 0;
 }
 
-/* After a transmit timeout, or a change or restart that failed. */
-static void lan78xx_reset(struct work_struct *work)
+static void lan78xx_device_down(struct irqmod_port *port)
 {
-	struct lan78xx *np = container_of(work, struct lan78xx, reset_work);
-	struct net_device *netdev = np->netdev;
-	int err;
+	struct lan78xx *np = netdev_priv(port->netdev);
 
-	rtnl_lock();
-	if (netif_running(netdev) && netif_device_present(netdev)) {
-		if (np->started) {
-			lan78xx_take_down(np);
-			err = lan78xx_bring_back(np);
-		} else {
-			err = lan78xx_start(np);
-		}
-		/* Down, so that bringing it up is another attempt. */
-		if (err)
-			dev_close(netdev);
-	}
-	rtnl_unlock();
+	if (np->started)
+		lan78xx_take_down(np);
 }
 
-static void lan78xx_tx_timeout(struct net_device *netdev, unsigned int queue)
+/* Not started: a change, or the restart after it, has failed. */
+static int lan78xx_device_up(struct irqmod_port *port)
 {
-	struct lan78xx *np = netdev_priv(netdev);
+	struct lan78xx *np = netdev_priv(port->netdev);
 
-	schedule_work(&np->reset_work);
+	return np->started ? lan78xx_bring_back(np) : lan78xx_start(np);
 }
+
+static const struct irqmod_device_ops lan78xx_device_ops = {
+	.down = lan78xx_device_down,
+	.up = lan78xx_device_up,
+	.get_stats = lan78xx_get_own_stats,
+};
 
 static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
 {
@@ -197,7 +189,7 @@ static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
 	if (!err)
 		WRITE_ONCE(netdev->mtu, mtu);
 	else
-		schedule_work(&np->reset_work);	/* the receiver may be off */
+		irqmod_reset(&np->port);	/* the receiver may be off */
 	return err;
 }
 
@@ -217,7 +209,7 @@ static int lan78xx_set_features(struct net_device *netdev,
 		err = lan78xx_bring_back(np);
 		if (err) {
 			WRITE_ONCE(np->features, netdev->features);
-			schedule_work(&np->reset_work);
+			irqmod_reset(&np->port);
 		}
 		return err;
 	}
@@ -249,7 +241,7 @@ static const struct net_device_ops lan78xx_netdev_ops = {
 	.ndo_open = lan78xx_open,
 	.ndo_stop = lan78xx_stop,
 	.ndo_start_xmit = lan78xx_xmit,
-	.ndo_tx_timeout = lan78xx_tx_timeout,
+	.ndo_tx_timeout = irqmod_tx_timeout,
 	.ndo_set_rx_mode = lan78xx_set_rx_mode,
 	.ndo_set_mac_address = lan78xx_set_mac,
 	.ndo_validate_addr = eth_validate_addr,
@@ -311,7 +303,6 @@ static void lan78xx_init(struct lan78xx *np)
 	INIT_LIST_HEAD(&np->tx.done);
 	mutex_init(&np->nvram_lock);
 	mutex_init(&np->mii_lock);
-	INIT_WORK(&np->reset_work, lan78xx_reset);
 	lan78xx_events_init(np);
 	lan78xx_filter_init(np);
 	lan78xx_stats_init(np);
@@ -336,6 +327,9 @@ static int lan78xx_register(struct lan78xx *np)
 	port->rx_ring = RX_RING;
 	port->rx_usecs = RX_USECS;
 	port->wire_mbps = SPEED_1000;
+	port->device = &lan78xx_device_ops;
+	port->stat_names = lan78xx_counter_names;
+	port->stat_count = LAN78XX_COUNTERS;
 	irqmod_add_queue(port, &np->queue);
 	err = irqmod_register(port);
 	if (err)
@@ -357,7 +351,6 @@ static int lan78xx_register(struct lan78xx *np)
 
 unregister:
 	unregister_netdev(np->netdev);
-	cancel_work_sync(&np->reset_work);
 unregister_port:
 	lan78xx_unregister_port(np);
 	return err;
@@ -433,7 +426,7 @@ static void lan78xx_disconnect(struct usb_interface *intf)
 	struct lan78xx *np = usb_get_intfdata(intf);
 
 	unregister_netdev(np->netdev);
-	cancel_work_sync(&np->reset_work);
+	cancel_work_sync(&np->port.reset_work);
 	cancel_delayed_work_sync(&np->event_work);
 	lan78xx_phy_detach(np);
 	lan78xx_unregister_port(np);

@@ -60,7 +60,7 @@ static ssize_t lan78xx_store_measure(struct device *dev,
 	if (running) {
 		err = lan78xx_up(np) ?: err;
 		if (err)
-			schedule_work(&np->reset_work);
+			irqmod_reset(&np->port);
 	}
 unlock:
 	rtnl_unlock();

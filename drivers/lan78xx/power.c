@@ -69,7 +69,7 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 	np->asleep = np->started;
 	lan78xx_halt(np);
 	rtnl_unlock();
-	cancel_work_sync(&np->reset_work);
+	cancel_work_sync(&np->port.reset_work);
 	/* A device that does not respond must not prevent system suspend. */
 	lan78xx_sleep_mode(np, np->asleep ? np->wol : 0);
 	return 0;
@@ -85,14 +85,14 @@ int lan78xx_resume(struct usb_interface *intf)
 	rtnl_lock();
 	np->phy_lost = true;
 	np->suspended = false;
-	irqmod_attach(&np->port);
 	if (np->asleep) {
 		np->asleep = false;
 		err = lan78xx_start(np);
 	}
-	/* Another attempt; if that fails, too, the interface is closed. */
+	/* Down, so that bringing it up is another attempt. */
 	if (err)
-		schedule_work(&np->reset_work);
+		dev_close(np->netdev);
+	netif_device_attach(np->netdev);
 	rtnl_unlock();
 	return err;
 }

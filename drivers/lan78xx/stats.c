@@ -38,7 +38,7 @@ enum {
 	SIZES			= 7,
 };
 
-static const char lan78xx_counter_names[][ETH_GSTRING_LEN] = {
+const char lan78xx_counter_names[LAN78XX_COUNTERS][ETH_GSTRING_LEN] = {
 	"hw_rx_fcs_errors", "hw_rx_alignment_errors", "hw_rx_fragment_errors",
 	"hw_rx_jabber_errors", "hw_rx_undersize_errors",
 	"hw_rx_oversize_errors", "hw_rx_dropped", "hw_rx_unicast_bytes",
@@ -59,8 +59,6 @@ static const char lan78xx_counter_names[][ETH_GSTRING_LEN] = {
 	"hw_tx_512_1023_bytes", "hw_tx_1024_1518_bytes",
 	"hw_tx_1519_max_bytes", "hw_tx_lpi_transitions", "hw_tx_lpi_time",
 };
-
-static_assert(ARRAY_SIZE(lan78xx_counter_names) == LAN78XX_COUNTERS);
 
 /* Bytes and low-power counters have 32 bits, all others 20. */
 static u32 lan78xx_counter_width(unsigned int n)
@@ -168,24 +166,6 @@ void lan78xx_get_stats64(struct net_device *netdev,
 	stats->tx_errors += carrier;
 }
 
-int lan78xx_get_sset_count(struct net_device *netdev, int sset)
-{
-	int count = irqmod_get_sset_count(netdev, sset);
-
-	return count < 0 ? count : count + LAN78XX_COUNTERS;
-}
-
-void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data)
-{
-	int count = irqmod_get_sset_count(netdev, sset);
-
-	if (count < 0)
-		return;
-	irqmod_get_strings(netdev, sset, data);
-	memcpy(data + count * ETH_GSTRING_LEN, lan78xx_counter_names,
-	       sizeof(lan78xx_counter_names));
-}
-
 /* The counters up to now. RTNL. */
 static void lan78xx_counters_now(struct lan78xx *np, u64 *counters)
 {
@@ -201,12 +181,9 @@ static void lan78xx_counters_now(struct lan78xx *np, u64 *counters)
 	} while (u64_stats_fetch_retry(&np->counters_sync, start));
 }
 
-void lan78xx_get_ethtool_stats(struct net_device *netdev,
-			       struct ethtool_stats *stats, u64 *data)
+void lan78xx_get_own_stats(struct irqmod_port *port, u64 *data)
 {
-	irqmod_get_ethtool_stats(netdev, stats, data);
-	lan78xx_counters_now(netdev_priv(netdev),
-			     data + irqmod_get_sset_count(netdev, ETH_SS_STATS));
+	lan78xx_counters_now(netdev_priv(port->netdev), data);
 }
 
 void lan78xx_get_pause_stats(struct net_device *netdev,

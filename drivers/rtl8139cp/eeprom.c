@@ -7,40 +7,42 @@
 
 #define CP_EEPROM_ID	0x8129	/* word 0 */
 
-static void cp_eeprom_pins(struct irqmod_microwire *mw, unsigned int pins)
+static void cp_eeprom_write_pins(struct eeprom_93cx6 *eeprom)
 {
-	struct cp *cp = container_of(mw, struct cp, eeprom);
+	struct cp *cp = container_of(eeprom, struct cp, eeprom);
 
 	writeb(CP_9346CR_PROGRAM |
-	       (pins & IRQMOD_MW_CS ? CP_9346CR_EECS : 0) |
-	       (pins & IRQMOD_MW_SK ? CP_9346CR_EESK : 0) |
-	       (pins & IRQMOD_MW_DI ? CP_9346CR_EEDI : 0),
+	       (eeprom->reg_chip_select ? CP_9346CR_EECS : 0) |
+	       (eeprom->reg_data_clock ? CP_9346CR_EESK : 0) |
+	       (eeprom->reg_data_in ? CP_9346CR_EEDI : 0),
 	       cp->regs + CP_9346CR);
 	readb(cp->regs + CP_9346CR);
 }
 
-static bool cp_eeprom_out(struct irqmod_microwire *mw)
+static void cp_eeprom_read_pins(struct eeprom_93cx6 *eeprom)
 {
-	struct cp *cp = container_of(mw, struct cp, eeprom);
+	struct cp *cp = container_of(eeprom, struct cp, eeprom);
 
-	return readb(cp->regs + CP_9346CR) & CP_9346CR_EEDO;
+	eeprom->reg_data_out = !!(readb(cp->regs + CP_9346CR) & CP_9346CR_EEDO);
 }
 
 /* At the probe. A smaller EEPROM answers a long address with something else. */
 void cp_eeprom_init(struct cp *cp)
 {
-	cp->eeprom.set = cp_eeprom_pins;
-	cp->eeprom.get = cp_eeprom_out;
-	cp->eeprom.address_bits = 8;
-	if (irqmod_microwire_read(&cp->eeprom, 0) != CP_EEPROM_ID)
-		cp->eeprom.address_bits = 6;
+	struct eeprom_93cx6 *eeprom = &cp->eeprom;
+
+	eeprom->register_read = cp_eeprom_read_pins;
+	eeprom->register_write = cp_eeprom_write_pins;
+	eeprom->width = PCI_EEPROM_WIDTH_93C66;
+	if (irqmod_eeprom_word(eeprom, 0) != CP_EEPROM_ID)
+		eeprom->width = PCI_EEPROM_WIDTH_93C46;
 	cp_hw_lock(cp);
 }
 
 void cp_eeprom_get(struct cp *cp, unsigned int offset, unsigned int len,
 		   u8 *bytes)
 {
-	irqmod_microwire_get(&cp->eeprom, offset, len, bytes);
+	irqmod_eeprom_get(&cp->eeprom, offset, len, bytes);
 	cp_hw_lock(cp);
 }
 
@@ -49,7 +51,7 @@ int cp_eeprom_put(struct cp *cp, unsigned int offset, unsigned int len,
 {
 	int err;
 
-	err = irqmod_microwire_put(&cp->eeprom, offset, len, bytes);
+	err = irqmod_eeprom_put(&cp->eeprom, offset, len, bytes);
 	cp_hw_lock(cp);
 	return err;
 }

@@ -4,14 +4,6 @@
 
 #include "rtl8139cp.h"
 
-static void cp_get_drvinfo(struct net_device *netdev,
-			   struct ethtool_drvinfo *info)
-{
-	strscpy(info->driver, CP_NAME, sizeof(info->driver));
-	strscpy(info->bus_info, pci_name(cp_of(netdev)->pdev),
-		sizeof(info->bus_info));
-}
-
 static int cp_get_regs_len(struct net_device *netdev)
 {
 	return CP_REGS_SIZE;
@@ -24,50 +16,17 @@ static void cp_get_regs(struct net_device *netdev, struct ethtool_regs *regs,
 	memcpy_fromio(data, cp_of(netdev)->regs, CP_REGS_SIZE);
 }
 
-static void cp_get_ringparam(struct net_device *netdev,
-			     struct ethtool_ringparam *ring,
-			     struct kernel_ethtool_ringparam *kernel_ring,
-			     struct netlink_ext_ack *extack)
-{
-	const struct irqmod_port *port = irqmod_port(netdev);
-
-	ring->rx_max_pending = CP_RING_MAX;
-	ring->tx_max_pending = CP_RING_MAX;
-	ring->rx_pending = port->rx_ring;
-	ring->tx_pending = port->tx_ring;
-}
-
 static int cp_set_ringparam(struct net_device *netdev,
 			    struct ethtool_ringparam *ring,
 			    struct kernel_ethtool_ringparam *kernel_ring,
 			    struct netlink_ext_ack *extack)
 {
-	struct cp *cp = cp_of(netdev);
-
-	/* The ethtool core has checked the maxima. */
-	if (ring->rx_pending < CP_RING_MIN || ring->tx_pending < CP_RING_MIN) {
-		NL_SET_ERR_MSG_MOD(extack, "rx and tx: 8 to 64 descriptors");
-		return -EINVAL;
-	}
 	if (ring->tx_pending < CP_TSO_RING_MIN &&
 	    netdev->features & NETIF_F_TSO) {
 		NL_SET_ERR_MSG_MOD(extack, "tx: too few for TSO (ethtool -K tso off)");
 		return -EINVAL;
 	}
-	if (netif_running(netdev))
-		return cp_resize(cp, ring->rx_pending, ring->tx_pending);
-	irqmod_set_rings(&cp->port, ring->rx_pending, ring->tx_pending);
-	return 0;
-}
-
-static u32 cp_get_msglevel(struct net_device *netdev)
-{
-	return cp_of(netdev)->msg_enable;
-}
-
-static void cp_set_msglevel(struct net_device *netdev, u32 value)
-{
-	cp_of(netdev)->msg_enable = value;
+	return irqmod_set_ringparam(netdev, ring, kernel_ring, extack);
 }
 
 /* That of 8139cp. */
@@ -75,7 +34,7 @@ static void cp_set_msglevel(struct net_device *netdev, u32 value)
 
 static int cp_get_eeprom_len(struct net_device *netdev)
 {
-	return irqmod_microwire_bytes(&cp_of(netdev)->eeprom);
+	return irqmod_eeprom_bytes(&cp_of(netdev)->eeprom);
 }
 
 static int cp_get_eeprom(struct net_device *netdev,
@@ -156,43 +115,20 @@ static int cp_nway_reset(struct net_device *netdev)
 	return err;
 }
 
-/* The chip's tally counters since its last start; they follow irqmod's. */
-static const char cp_tally_names[][ETH_GSTRING_LEN] = {
+/* The chip's tally counters since its last start. */
+const char cp_tally_names[CP_TALLIES][ETH_GSTRING_LEN] = {
 	"hw_tx_ok", "hw_rx_ok", "hw_tx_err", "hw_rx_err", "hw_miss_pkt",
 	"hw_fae", "hw_tx_1col", "hw_tx_mcol", "hw_rx_ok_phy", "hw_rx_ok_brd",
 	"hw_rx_ok_mul", "hw_tx_abt", "hw_tx_undrn",
 };
 
-static int cp_get_sset_count(struct net_device *netdev, int sset)
+void cp_get_tallies(struct irqmod_port *port, u64 *data)
 {
-	int count = irqmod_get_sset_count(netdev, sset);
-
-	if (sset == ETH_SS_STATS && count >= 0)
-		count += ARRAY_SIZE(cp_tally_names);
-	return count;
-}
-
-static void cp_get_strings(struct net_device *netdev, u32 sset, u8 *data)
-{
-	irqmod_get_strings(netdev, sset, data);
-	if (sset != ETH_SS_STATS)
-		return;
-	data += irqmod_get_sset_count(netdev, sset) * ETH_GSTRING_LEN;
-	memcpy(data, cp_tally_names, sizeof(cp_tally_names));
-}
-
-static void cp_get_ethtool_stats(struct net_device *netdev,
-				 struct ethtool_stats *stats, u64 *data)
-{
-	struct cp *cp = cp_of(netdev);
+	struct cp *cp = cp_of_port(port);
 	const struct cp_tally *tally = cp->tally;
 
-	irqmod_get_ethtool_stats(netdev, stats, data);
-	data += irqmod_get_sset_count(netdev, ETH_SS_STATS);
-	if (!cp->running || cp_hw_dump_tally(cp)) {
-		memset(data, 0, ARRAY_SIZE(cp_tally_names) * sizeof(*data));
+	if (!cp->running || cp_hw_dump_tally(cp))
 		return;
-	}
 	*data++ = le64_to_cpu(tally->tx_ok);
 	*data++ = le64_to_cpu(tally->rx_ok);
 	*data++ = le64_to_cpu(tally->tx_err);
@@ -230,29 +166,28 @@ static void cp_get_eth_mac_stats(struct net_device *netdev,
 
 const struct ethtool_ops cp_ethtool_ops = {
 	.supported_coalesce_params = IRQMOD_COALESCE_PARAMS,
-	.get_drvinfo		= cp_get_drvinfo,
 	.get_regs_len		= cp_get_regs_len,
 	.get_regs		= cp_get_regs,
 	.get_link		= ethtool_op_get_link,
 	.get_link_ksettings	= cp_get_link_ksettings,
 	.set_link_ksettings	= cp_set_link_ksettings,
 	.nway_reset		= cp_nway_reset,
-	.get_ringparam		= cp_get_ringparam,
+	.get_ringparam		= irqmod_get_ringparam,
 	.set_ringparam		= cp_set_ringparam,
 	.get_coalesce		= irqmod_get_coalesce,
 	.set_coalesce		= irqmod_set_coalesce,
 	.get_tunable		= cp_get_tunable,
 	.set_tunable		= cp_set_tunable,
-	.get_sset_count		= cp_get_sset_count,
-	.get_strings		= cp_get_strings,
-	.get_ethtool_stats	= cp_get_ethtool_stats,
+	.get_sset_count		= irqmod_get_sset_count,
+	.get_strings		= irqmod_get_strings,
+	.get_ethtool_stats	= irqmod_get_ethtool_stats,
 	.get_eth_mac_stats	= cp_get_eth_mac_stats,
-	.get_msglevel		= cp_get_msglevel,
-	.set_msglevel		= cp_set_msglevel,
+	.get_msglevel		= irqmod_get_msglevel,
+	.set_msglevel		= irqmod_set_msglevel,
 	.get_eeprom_len		= cp_get_eeprom_len,
 	.get_eeprom		= cp_get_eeprom,
 	.set_eeprom		= cp_set_eeprom,
-	.get_wol		= cp_get_wol,
-	.set_wol		= cp_set_wol,
+	.get_wol		= irqmod_get_wol,
+	.set_wol		= irqmod_set_wol,
 	.get_ts_info		= ethtool_op_get_ts_info,
 };

@@ -162,7 +162,7 @@ int cp_hw_start(struct cp *cp)
 	writeb(readb(cp->regs + CP_CONFIG1) | CP_CONFIG1_DVRLOAD |
 	       CP_CONFIG1_PMEN, cp->regs + CP_CONFIG1);
 	cp_hw_lock(cp);
-	cp_wake_write(cp);
+	cp_wake_write(&cp->port);
 
 	netif_addr_lock_bh(netdev);
 	cp_hw_rx_mode(netdev);
@@ -355,6 +355,6 @@ void cp_mii_check(struct cp *cp)
 	unsigned long flags;
 
 	spin_lock_irqsave(&cp->mii_lock, flags);
-	mii_check_media(&cp->mii, netif_msg_link(cp), false);
+	mii_check_media(&cp->mii, netif_msg_link(&cp->port), false);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 }

@@ -23,8 +23,6 @@ static int debug = -1;
 module_param(debug, int, 0444);
 MODULE_PARM_DESC(debug,
 		 "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe, link and ifup)");
-#define CP_DEBUG_DEFAULT	(NETIF_MSG_DRV | NETIF_MSG_PROBE | \
-				 NETIF_MSG_LINK | NETIF_MSG_IFUP)
 
 static const struct irqmod_ops cp_irqmod_ops = {
 	.mask		= cp_mask,
@@ -49,7 +47,7 @@ static void cp_pci_error(struct cp *cp)
 	pci_read_config_word(cp->pdev, PCI_STATUS, &status);
 	pci_write_config_word(cp->pdev, PCI_STATUS, status);
 	netdev_err(cp->port.netdev, "PCI bus error, status %04x\n", status);
-	schedule_work(&cp->reset_work);
+	irqmod_reset(&cp->port);
 }
 
 /* Masked causes stay latched, so that they interrupt when unmasked. For the
@@ -93,98 +91,101 @@ static void cp_poll_controller(struct net_device *netdev)
 #endif
 
 /* Starts the chip on the allocated rings, then the schemes. */
-int cp_up(struct cp *cp)
+static int cp_up(struct irqmod_port *port)
 {
+	struct cp *cp = cp_of_port(port);
 	int err;
 
 	cp_rx_reset(cp);
 	cp_tx_reset(cp);
 	err = cp_hw_start(cp);
-	if (err) {
-		netdev_err(cp->port.netdev, "the chip does not reset\n");
+	if (err)
 		return err;
-	}
 	cp->running = true;
 	cp_hw_set_imr(cp, 0, CP_INT_EVENTS);
-	irqmod_start(&cp->port);
+	irqmod_start(port);
 	cp_mii_check(cp);
 	return 0;
 }
 
 /* Stops the chip and keeps the rings. Calling it again is a no-op. */
-void cp_down(struct cp *cp)
+static void cp_down(struct irqmod_port *port)
 {
+	struct cp *cp = cp_of_port(port);
+
 	if (!cp->running)
 		return;
-	irqmod_stop(&cp->port);
+	irqmod_stop(port);
 	cp->running = false;
 	cp_hw_stop(cp);
 	/* Wait for the last handler, for example for LINKCHG. */
 	synchronize_irq(cp->queue.irq);
 }
 
-/* Allocates the new rings first; without memory, or if the chip does not restart, the
- * old ones stay in use.
- */
-int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
+static int cp_rings_alloc(struct irqmod_port *port, void *rings, unsigned int rx_ring,
+			  unsigned int tx_ring)
 {
-	struct cp_rx_ring rx;
-	struct cp_tx_ring tx;
-	unsigned int tx_frames = cp->port.tx_frames;
+	struct cp *cp = cp_of_port(port);
+	typeof(cp->rings) *r = rings;
 	int err;
 
-	err = cp_rx_alloc(cp, &rx, rx_count);
+	err = cp_rx_alloc(cp, &r->rx, rx_ring);
 	if (err)
 		return err;
-	err = cp_tx_alloc(cp, &tx, tx_count);
-	if (err) {
-		cp_rx_free(cp, &rx);
-		return err;
-	}
-
-	cp_down(cp);
-	swap(cp->rx, rx);
-	swap(cp->tx, tx);
-	irqmod_set_rings(&cp->port, rx_count, tx_count);
-	err = cp_up(cp);
-	if (err) {
-		swap(cp->rx, rx);
-		swap(cp->tx, tx);
-		irqmod_set_rings(&cp->port, cp->rx.count, cp->tx.count);
-		cp->port.tx_frames = tx_frames;
-		schedule_work(&cp->reset_work);
-	}
-	cp_rx_free(cp, &rx);
-	cp_tx_free(cp, &tx);
+	err = cp_tx_alloc(cp, &r->tx, tx_ring);
+	if (err)
+		cp_rx_free(cp, &r->rx);
 	return err;
 }
+
+static void cp_rings_free(struct irqmod_port *port, void *rings)
+{
+	struct cp *cp = cp_of_port(port);
+	typeof(cp->rings) *r = rings;
+
+	cp_tx_free(cp, &r->tx);
+	cp_rx_free(cp, &r->rx);
+}
+
+static void cp_restore(struct irqmod_port *port)
+{
+	cp_mii_restore(cp_of_port(port));
+}
+
+static const struct irqmod_device_ops cp_device_ops = {
+	.down		= cp_down,
+	.up		= cp_up,
+	.restore	= cp_restore,
+	.sleep		= cp_sleep,
+	.wake_changed	= cp_wake_write,
+	.rings_alloc	= cp_rings_alloc,
+	.rings_free	= cp_rings_free,
+	.get_stats	= cp_get_tallies,
+};
 
 static int cp_open(struct net_device *netdev)
 {
 	struct cp *cp = cp_of(netdev);
+	struct irqmod_port *port = &cp->port;
 	int err;
 
-	err = cp_rx_alloc(cp, &cp->rx, cp->port.rx_ring);
+	err = cp_rings_alloc(port, &cp->rings, port->rx_ring, port->tx_ring);
 	if (err)
 		return err;
-	err = cp_tx_alloc(cp, &cp->tx, cp->port.tx_ring);
-	if (err)
-		goto free_rx;
 	err = request_irq(cp->queue.irq, cp_interrupt, IRQF_SHARED,
 			  netdev->name, netdev);
 	if (err)
-		goto free_tx;
-	err = cp_up(cp);
+		goto free_rings;
+	err = cp_up(port);
 	if (err)
 		goto release_irq;
 	return 0;
 
 release_irq:
+	netdev_err(netdev, "the chip does not reset\n");
 	free_irq(cp->queue.irq, netdev);
-free_tx:
-	cp_tx_free(cp, &cp->tx);
-free_rx:
-	cp_rx_free(cp, &cp->rx);
+free_rings:
+	cp_rings_free(port, &cp->rings);
 	return err;
 }
 
@@ -192,11 +193,10 @@ static int cp_stop(struct net_device *netdev)
 {
 	struct cp *cp = cp_of(netdev);
 
-	cp_down(cp);
+	cp_down(&cp->port);
 	netif_carrier_off(netdev);
 	free_irq(cp->queue.irq, netdev);
-	cp_tx_free(cp, &cp->tx);
-	cp_rx_free(cp, &cp->rx);
+	cp_rings_free(&cp->port, &cp->rings);
 	return 0;
 }
 
@@ -222,7 +222,7 @@ static int cp_change_mtu(struct net_device *netdev, int mtu)
 
 	WRITE_ONCE(netdev->mtu, mtu);
 	if (netif_running(netdev) && cp_rx_size(mtu) != cp_rx_size(old))
-		err = cp_resize(cp, cp->port.rx_ring, cp->port.tx_ring);
+		err = irqmod_resize(&cp->port, cp->port.rx_ring, cp->port.tx_ring);
 	if (err)
 		WRITE_ONCE(netdev->mtu, old);
 	else
@@ -267,7 +267,7 @@ static const struct net_device_ops cp_netdev_ops = {
 	.ndo_open		= cp_open,
 	.ndo_stop		= cp_stop,
 	.ndo_start_xmit		= cp_start_xmit,
-	.ndo_tx_timeout		= cp_tx_timeout,
+	.ndo_tx_timeout		= irqmod_tx_timeout,
 	.ndo_set_rx_mode	= cp_hw_rx_mode,
 	.ndo_set_mac_address	= cp_set_mac_address,
 	.ndo_validate_addr	= eth_validate_addr,
@@ -331,6 +331,29 @@ static void cp_init_netdev(struct cp *cp, bool dac)
 	netif_carrier_off(netdev);
 }
 
+static void cp_init_port(struct cp *cp, struct net_device *netdev)
+{
+	struct irqmod_port *port = &cp->port;
+
+	port->netdev = netdev;
+	port->ops = &cp_irqmod_ops;
+	port->caps = IRQMOD_CAP_MASK;
+	port->rx_ring = CP_RING_MAX;
+	port->tx_ring = CP_RING_MAX;
+	port->tx_reserve = CP_TX_SEGS;
+	port->wire_mbps = SPEED_100;
+	port->device = &cp_device_ops;
+	port->ring_min = CP_RING_MIN;
+	port->ring_max = CP_RING_MAX;
+	port->rings = &cp->rings;
+	port->rings_bytes = sizeof(cp->rings);
+	port->msg_enable = netif_msg_init(debug, IRQMOD_MESSAGES);
+	port->wol_supported = device_can_wakeup(cp->dev) ? CP_WAKE : 0;
+	port->stat_names = cp_tally_names;
+	port->stat_count = CP_TALLIES;
+	irqmod_add_queue(port, &cp->queue);
+}
+
 static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct net_device *netdev;
@@ -344,7 +367,21 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return -ENODEV;
 	}
 
-	netdev = alloc_etherdev(sizeof(*cp));
+	err = pcim_enable_device(pdev);
+	if (err)
+		return err;
+	dac = !dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	err = dac ? 0 : dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(32));
+	if (err)
+		return err;
+	if (pci_resource_len(pdev, CP_BAR) < CP_REGS_SIZE) {
+		dev_err(&pdev->dev, "no registers in BAR %d\n", CP_BAR);
+		return -ENODEV;
+	}
+	err = pcim_iomap_regions(pdev, BIT(CP_BAR), CP_NAME);
+	if (err)
+		return err;
+	netdev = devm_alloc_etherdev(&pdev->dev, sizeof(*cp));
 	if (!netdev)
 		return -ENOMEM;
 	SET_NETDEV_DEV(netdev, &pdev->dev);
@@ -352,54 +389,27 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp = cp_of(netdev);
 	cp->pdev = pdev;
 	cp->dev = &pdev->dev;
+	cp->regs = pcim_iomap_table(pdev)[CP_BAR];
+	cp->tally = dmam_alloc_coherent(cp->dev, sizeof(*cp->tally), &cp->tally_dma,
+					GFP_KERNEL);
+	if (!cp->tally)
+		return -ENOMEM;
 	cp->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	cp->tx_segs = CP_TX_SEGS;
-	cp->port.tx_reserve = CP_TX_SEGS;
-	cp->msg_enable = netif_msg_init(debug, CP_DEBUG_DEFAULT);
 	cp->rx_copybreak = clamp(rx_copybreak, 0, CP_RX_BUF_SIZE);
-	cp->port.netdev = netdev;
-	cp->port.ops = &cp_irqmod_ops;
-	cp->port.caps = IRQMOD_CAP_MASK;
-	cp->port.rx_ring = CP_RING_MAX;
-	cp->port.tx_ring = CP_RING_MAX;
-	cp->port.wire_mbps = SPEED_100;
-	irqmod_add_queue(&cp->port, &cp->queue);
+	cp->queue.irq = pdev->irq;
 	spin_lock_init(&cp->imr_lock);
 	spin_lock_init(&cp->mii_lock);
 	spin_lock_init(&cp->missed_lock);
-	INIT_WORK(&cp->reset_work, cp_reset_work);
-
-	err = pci_enable_device(pdev);
-	if (err)
-		goto free;
-	cp->queue.irq = pdev->irq;	/* assigned only now */
-	err = pci_request_regions(pdev, CP_NAME);
-	if (err)
-		goto disable;
-	dac = !dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
-	err = dac ? 0 : dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(32));
-	if (err) {
-		dev_err(&pdev->dev, "no usable DMA mask\n");
-		goto release;
-	}
-	err = -ENODEV;
-	if (pci_resource_len(pdev, CP_BAR) < CP_REGS_SIZE)
-		goto no_registers;
-	cp->regs = pci_ioremap_bar(pdev, CP_BAR);
-	if (!cp->regs)
-		goto no_registers;
-	err = -ENOMEM;
-	cp->tally = dma_alloc_coherent(cp->dev, sizeof(*cp->tally),
-				       &cp->tally_dma, GFP_KERNEL);
-	if (!cp->tally)
-		goto unmap;
-	pci_try_set_mwi(pdev);
+	cp_init_port(cp, netdev);
+	if (pcim_set_mwi(pdev))
+		dev_dbg(&pdev->dev, "no memory write and invalidate\n");
 
 	/* A previous kernel or boot loader may have left it running. */
 	err = cp_hw_reset(cp);
 	if (err) {
 		dev_err(&pdev->dev, "the chip does not reset\n");
-		goto free_tally;
+		return err;
 	}
 	cp_init_mac(cp);
 	cp_eeprom_init(cp);
@@ -408,34 +418,18 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 	err = irqmod_register(&cp->port);
 	if (err)
-		goto free_tally;
+		return err;
 	device_set_wakeup_enable(&pdev->dev, false);
 	err = register_netdev(netdev);
-	if (err)
-		goto unregister;
+	if (err) {
+		irqmod_unregister(&cp->port);
+		return err;
+	}
 	/* For the reset of an error recovery. */
 	pci_save_state(pdev);
-	netif_info(cp, probe, netdev, "RTL8139C+ revision %02x, %pM, IRQ %d\n",
+	netif_info(&cp->port, probe, netdev, "RTL8139C+ revision %02x, %pM, IRQ %d\n",
 		   pdev->revision, netdev->dev_addr, pdev->irq);
 	return 0;
-
-unregister:
-	irqmod_unregister(&cp->port);
-free_tally:
-	pci_clear_mwi(pdev);
-	dma_free_coherent(cp->dev, sizeof(*cp->tally), cp->tally, cp->tally_dma);
-unmap:
-	iounmap(cp->regs);
-	goto release;
-no_registers:
-	dev_err(&pdev->dev, "no registers in BAR %d\n", CP_BAR);
-release:
-	pci_release_regions(pdev);
-disable:
-	pci_disable_device(pdev);
-free:
-	free_netdev(netdev);
-	return err;
 }
 
 static void cp_remove(struct pci_dev *pdev)
@@ -444,16 +438,9 @@ static void cp_remove(struct pci_dev *pdev)
 	struct cp *cp = cp_of(netdev);
 
 	unregister_netdev(netdev);
-	cancel_work_sync(&cp->reset_work);
 	irqmod_unregister(&cp->port);
 	/* A chip reset does not reload the EEPROM. */
 	cp_hw_write_mac(cp, netdev->perm_addr);
-	pci_clear_mwi(pdev);
-	dma_free_coherent(cp->dev, sizeof(*cp->tally), cp->tally, cp->tally_dma);
-	iounmap(cp->regs);
-	pci_release_regions(pdev);
-	pci_disable_device(pdev);
-	free_netdev(netdev);
 }
 
 static const struct pci_device_id cp_pci_ids[] = {
@@ -463,13 +450,15 @@ static const struct pci_device_id cp_pci_ids[] = {
 
 IRQMOD_DRIVES("pci:v000010ECd00008139sv*sd*bc*sc*i*");
 
+static DEFINE_SIMPLE_DEV_PM_OPS(cp_pm_ops, irqmod_pci_suspend, irqmod_pci_resume);
+
 static struct pci_driver cp_driver = {
 	.name		= CP_NAME,
 	.id_table	= cp_pci_ids,
 	.probe		= cp_probe,
 	.remove		= cp_remove,
-	.shutdown	= cp_shutdown,
-	.err_handler	= &cp_error_handlers,
+	.shutdown	= irqmod_pci_shutdown,
+	.err_handler	= &irqmod_pci_error_handlers,
 	.driver.pm	= pm_sleep_ptr(&cp_pm_ops),
 };
 module_pci_driver(cp_driver);

@@ -10,8 +10,9 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "device.h"
+#include "eeprom.h"
 #include "irqmod.h"
-#include "microwire.h"
 #include "regs.h"
 
 #define CP_NAME		"irqmod_rtl8139cp"
@@ -110,8 +111,7 @@ struct cp {
 	unsigned int lost_doorbells;	/* for tests: doorbells to omit */
 	unsigned int tx_segs;		/* of a packet; written with the queue locked */
 
-	struct cp_rx_ring rx;
-	struct cp_tx_ring tx;
+	struct_group(rings, struct cp_rx_ring rx; struct cp_tx_ring tx;);
 
 	spinlock_t imr_lock;		/* @imr and CP_IMR */
 	spinlock_t mii_lock;		/* the PHY's registers, and @mii */
@@ -119,7 +119,6 @@ struct cp {
 	bool mii_saved;			/* the PHY has been set as follows */
 	u16 mii_bmcr;
 	u16 mii_advertise;
-	struct work_struct reset_work;
 	struct pci_dev *pdev;
 
 	struct cp_rx_errors rx_errors;
@@ -128,9 +127,7 @@ struct cp {
 	u64 rx_missed;			/* frames */
 	u32 mpc;			/* the last reading of CP_MPC */
 	bool counting;			/* ... which is of this start of the chip */
-	u32 msg_enable;
-	u32 wol;			/* WAKE_*; under RTNL */
-	struct irqmod_microwire eeprom;	/* and CP_9346CR: under RTNL */
+	struct eeprom_93cx6 eeprom;	/* and CP_9346CR: under RTNL */
 	struct cp_tally *tally;
 	dma_addr_t tally_dma;
 };
@@ -138,6 +135,11 @@ struct cp {
 static inline struct cp *cp_of_queue(struct irqmod_queue *queue)
 {
 	return container_of(queue, struct cp, queue);
+}
+
+static inline struct cp *cp_of_port(struct irqmod_port *port)
+{
+	return container_of(port, struct cp, port);
 }
 
 static inline struct cp *cp_of(struct net_device *netdev)
@@ -161,11 +163,6 @@ static inline void cp_desc_free(struct cp *cp, unsigned int count,
 		dma_free_coherent(cp->dev, count * sizeof(*desc), desc, dma);
 }
 
-/* main.c: all under RTNL */
-int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count);
-int cp_up(struct cp *cp);
-void cp_down(struct cp *cp);
-
 /* features.c */
 void cp_set_cpcr(struct cp *cp, netdev_features_t features);
 netdev_features_t cp_fix_features(struct net_device *netdev,
@@ -174,13 +171,6 @@ netdev_features_t cp_features_check(struct sk_buff *skb,
 				    struct net_device *netdev,
 				    netdev_features_t features);
 int cp_set_features(struct net_device *netdev, netdev_features_t features);
-
-/* power.c */
-void cp_reset_work(struct work_struct *work);
-void cp_tx_timeout(struct net_device *netdev, unsigned int txqueue);
-void cp_shutdown(struct pci_dev *pdev);
-extern const struct dev_pm_ops cp_pm_ops;
-extern const struct pci_error_handlers cp_error_handlers;
 
 /* hw.c */
 int cp_hw_reset(struct cp *cp);
@@ -216,10 +206,9 @@ int cp_eeprom_put(struct cp *cp, unsigned int offset, unsigned int len,
 		  const u8 *bytes);
 
 /* wake.c */
-void cp_wake_write(struct cp *cp);
-void cp_wake_arm(struct cp *cp);
-void cp_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
-int cp_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
+#define CP_WAKE		(WAKE_PHY | WAKE_UCAST | WAKE_MCAST | WAKE_BCAST | WAKE_MAGIC)
+void cp_wake_write(struct irqmod_port *port);
+void cp_sleep(struct irqmod_port *port);
 
 /* rx.c */
 unsigned int cp_rx_size(unsigned int mtu);
@@ -241,6 +230,9 @@ unsigned int cp_tx_bytes(struct irqmod_queue *queue);
 unsigned int cp_tx_room(struct irqmod_queue *queue);
 
 /* ethtool.c */
+#define CP_TALLIES	13
+extern const char cp_tally_names[CP_TALLIES][ETH_GSTRING_LEN];
+void cp_get_tallies(struct irqmod_port *port, u64 *data);
 extern const struct ethtool_ops cp_ethtool_ops;
 
 #endif /* RTL8139CP_H */

@@ -6,28 +6,26 @@
  */
 #include "rtl8139cp.h"
 
-#define CP_WAKE		(WAKE_PHY | WAKE_UCAST | WAKE_MCAST | WAKE_BCAST | \
-			 WAKE_MAGIC)
-
 /* RTNL */
-void cp_wake_write(struct cp *cp)
+void cp_wake_write(struct irqmod_port *port)
 {
+	struct cp *cp = cp_of_port(port);
 	u8 config3, config5;
 
 	config3 = readb(cp->regs + CP_CONFIG3) &
 		  ~(CP_CONFIG3_MAGIC | CP_CONFIG3_LINKUP);
-	if (cp->wol & WAKE_MAGIC)
+	if (port->wol & WAKE_MAGIC)
 		config3 |= CP_CONFIG3_MAGIC;
-	if (cp->wol & WAKE_PHY)
+	if (port->wol & WAKE_PHY)
 		config3 |= CP_CONFIG3_LINKUP;
 
 	config5 = readb(cp->regs + CP_CONFIG5) &
 		  ~(CP_CONFIG5_BWF | CP_CONFIG5_MWF | CP_CONFIG5_UWF);
-	if (cp->wol & WAKE_BCAST)
+	if (port->wol & WAKE_BCAST)
 		config5 |= CP_CONFIG5_BWF;
-	if (cp->wol & WAKE_MCAST)
+	if (port->wol & WAKE_MCAST)
 		config5 |= CP_CONFIG5_MWF;
-	if (cp->wol & WAKE_UCAST)
+	if (port->wol & WAKE_UCAST)
 		config5 |= CP_CONFIG5_UWF;
 
 	cp_hw_unlock(cp);
@@ -36,34 +34,11 @@ void cp_wake_write(struct cp *cp)
 	cp_hw_lock(cp);
 }
 
-/* Called before the machine sleeps, with the interface stopped: a reset makes the
- * chip forget what it receives.
- */
-void cp_wake_arm(struct cp *cp)
+/* A reset makes the chip forget what it receives. */
+void cp_sleep(struct irqmod_port *port)
 {
-	if (!cp->wol)
+	if (!port->wol)
 		return;
-	cp_hw_accept(cp);
-	cp_wake_write(cp);
-}
-
-void cp_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
-{
-	const struct cp *cp = cp_of(netdev);
-
-	wol->supported = device_can_wakeup(cp->dev) ? CP_WAKE : 0;
-	wol->wolopts = cp->wol;
-}
-
-int cp_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
-{
-	struct cp *cp = cp_of(netdev);
-
-	if (wol->wolopts &&
-	    (wol->wolopts & ~CP_WAKE || !device_can_wakeup(cp->dev)))
-		return -EOPNOTSUPP;
-	cp->wol = wol->wolopts;
-	cp_wake_write(cp);
-	device_set_wakeup_enable(cp->dev, cp->wol);
-	return 0;
+	cp_hw_accept(cp_of_port(port));
+	cp_wake_write(port);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# may log: ^irqmod_i8255x \S+ \S+: the NIC does not restart$
+# may log: ^irqmod_i8255x \S+ \S+: the chip does not restart: .*$
 # The chip does not answer for a while, as after an error of the bus. A command that fails then leaves an interface that comes up
 # again, with the settings as before. What is read meanwhile is not taken for a setting: full duplex is not forced
 # afterwards.

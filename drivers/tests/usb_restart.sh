@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
 # loads: irqlab_tx_timeout
-# may log: the chip does not restart$
+# may log: the chip does not restart: .*$
 # A USB device whose restart after a transmit timeout fails is down, and can be brought up again.
 . "${0%/*}/tap.sh"
 only_for irqmod_lan78xx

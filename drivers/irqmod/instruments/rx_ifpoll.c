@@ -152,22 +152,22 @@ static void rx_ifpoll_stop(struct irqmod_queue *queue)
 	hrtimer_cancel(&f->timer);
 }
 
-static IRQMOD_SETTING(struct irqmod_ifpoll, rx_user_percent, 0, 99);
-
-static struct attribute *ifpoll_settings[] = {
-	&irqmod_setting_rx_user_percent.attr.attr,
-	NULL
+static const struct irqmod_setting ifpoll_settings[] = {
+	{ IRQMOD_SETTING(irqmod_ifpoll, rx_user_percent), .low = 0, .high = 99 },
+	{ }
 };
 
 IRQMOD_RX_SCHEME(ifpoll) = {
-	.name = "ifpoll",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "ifpoll",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_ifpoll),
+		.settings = ifpoll_settings,
+		.init = rx_ifpoll_init,
+	},
 	.masks = true,
 	.pauses = true,
 	.period = true,
-	.state_size = sizeof(struct irqmod_ifpoll),
-	.settings = ifpoll_settings,
-	.init = rx_ifpoll_init,
 	.changed = rx_ifpoll_changed,
 	.start = rx_ifpoll_start,
 	.stop = rx_ifpoll_stop,

@@ -37,8 +37,10 @@ static void rx_interrupt_irq(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(interrupt) = {
-	.name = "interrupt",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "interrupt",
+		.needs = IRQMOD_CAP_MASK,
+	},
 	.start = rx_interrupt_start,
 	.stop = rx_interrupt_stop,
 	.irq = rx_interrupt_irq,

@@ -243,29 +243,24 @@ static void rx_polling_stop(struct irqmod_queue *queue)
 	hrtimer_cancel(&p->timer);
 }
 
-static IRQMOD_SETTING(struct irqmod_polling, rx_quota, 0, 100000);
-static IRQMOD_SETTING(struct irqmod_polling, rx_queue_high, 0,
-		      POLLING_MOST_HIGH);
-static IRQMOD_SETTING(struct irqmod_polling, rx_queue_low, 0,
-		      POLLING_MOST_HIGH - 1);
-static IRQMOD_SETTING(struct irqmod_polling, rx_cpu_percent, 1, 100);
-
-static struct attribute *polling_settings[] = {
-	&irqmod_setting_rx_quota.attr.attr,
-	&irqmod_setting_rx_queue_high.attr.attr,
-	&irqmod_setting_rx_queue_low.attr.attr,
-	&irqmod_setting_rx_cpu_percent.attr.attr,
-	NULL
+static const struct irqmod_setting polling_settings[] = {
+	{ IRQMOD_SETTING(irqmod_polling, rx_quota), .low = 0, .high = 100000 },
+	{ IRQMOD_SETTING(irqmod_polling, rx_queue_high), .low = 0, .high = POLLING_MOST_HIGH },
+	{ IRQMOD_SETTING(irqmod_polling, rx_queue_low), .low = 0, .high = POLLING_MOST_HIGH - 1 },
+	{ IRQMOD_SETTING(irqmod_polling, rx_cpu_percent), .low = 1, .high = 100 },
+	{ }
 };
 
 IRQMOD_RX_SCHEME(polling) = {
-	.name = "polling",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "polling",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_polling),
+		.settings = polling_settings,
+		.init = rx_polling_init,
+	},
 	.masks = true,
 	.pauses = true,
-	.state_size = sizeof(struct irqmod_polling),
-	.settings = polling_settings,
-	.init = rx_polling_init,
 	.changed = rx_polling_changed,
 	.start = rx_polling_start,
 	.stop = rx_polling_stop,

@@ -161,34 +161,25 @@ static void rx_shrink_stop(struct irqmod_queue *queue)
 	queue->ops->rx_refill(queue);
 }
 
-static IRQMOD_SETTING(struct irqmod_shrink, rx_pause_usecs, 0, 10000);
-
-/* Of all queues. */
-static ssize_t rx_limit_show(struct device *dev, struct device_attribute *attr,
-			     char *buf)
+static u64 shrink_limit(const struct irqmod_queue *queue, const void *state)
 {
-	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
-	const struct irqmod_queue *queue;
-	unsigned int limit = 0;
-
-	irqmod_for_each_queue(queue, port)
-		limit += min(READ_ONCE(queue->rx_limit), port->rx_ring);
-	return sysfs_emit(buf, "%u\n", limit);
+	return min(READ_ONCE(queue->rx_limit), queue->port->rx_ring);
 }
-static DEVICE_ATTR_RO(rx_limit);
 
-static struct attribute *shrink_settings[] = {
-	&irqmod_setting_rx_pause_usecs.attr.attr,
-	&dev_attr_rx_limit.attr,
-	NULL
+static const struct irqmod_setting shrink_settings[] = {
+	{ IRQMOD_SETTING(irqmod_shrink, rx_pause_usecs), .low = 0, .high = 10000 },
+	{ .name = "rx_limit", .get = shrink_limit },
+	{ }
 };
 
 IRQMOD_RX_SCHEME(shrink) = {
-	.name = "shrink",
-	.needs = IRQMOD_CAP_MASK,
-	.state_size = sizeof(struct irqmod_shrink),
-	.settings = shrink_settings,
-	.init = rx_shrink_init,
+	.base = {
+		.name = "shrink",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_shrink),
+		.settings = shrink_settings,
+		.init = rx_shrink_init,
+	},
 	.start = rx_shrink_start,
 	.stop = rx_shrink_stop,
 	.irq = rx_shrink_irq,

@@ -49,10 +49,12 @@ static void rx_standard_irq(struct irqmod_queue *queue)
 }
 
 IRQMOD_RX_SCHEME(standard) = {
-	.name = "standard",
-	.needs = IRQMOD_CAP_TRANSFERS,
-	.state_size = sizeof(struct irqmod_standard),
-	.init = rx_standard_init,
+	.base = {
+		.name = "standard",
+		.needs = IRQMOD_CAP_TRANSFERS,
+		.state_size = sizeof(struct irqmod_standard),
+		.init = rx_standard_init,
+	},
 	.start = rx_standard_start,
 	.stop = rx_standard_stop,
 	.irq = rx_standard_irq,

@@ -287,22 +287,22 @@ static void rx_timer_irq(struct irqmod_queue *queue)
 	spin_unlock_irqrestore(&t->irq_lock, flags);
 }
 
-static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
-
-static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_refill, timer_refills);
-
-static struct attribute *timer_settings[] __maybe_unused = {
-	&irqmod_setting_rx_timer_without.attr.attr,
-	&irqmod_setting_rx_timer_refill.attr.attr,
-	NULL
+static const struct irqmod_setting timer_settings[] __maybe_unused = {
+	{ IRQMOD_SETTING(irqmod_timer, rx_timer_without),
+	  .names = timer_measures, .restart = true },
+	{ IRQMOD_SETTING(irqmod_timer, rx_timer_refill),
+	  .names = timer_refills, .restart = true },
+	{ }
 };
 
 IRQMOD_RX_SCHEME(timer) = {
-	.name = "timer",
+	.base = {
+		.name = "timer",
+		.state_size = sizeof(struct irqmod_timer),
+		.settings = irqmod_instrument(timer_settings, NULL),
+		.init = rx_timer_init,
+	},
 	.period = true,
-	.state_size = sizeof(struct irqmod_timer),
-	.settings = irqmod_instrument(timer_settings, NULL),
-	.init = rx_timer_init,
 	.changed = rx_timer_changed,
 	.start = rx_timer_start,
 	.stop = rx_timer_stop,

@@ -66,20 +66,20 @@ static void tx_rate_stop(struct irqmod_queue *queue)
 	hrtimer_cancel(&rate->timer);
 }
 
-static IRQMOD_SETTING(struct irqmod_rate, tx_rate_usecs, 10, 100000);
-
-static struct attribute *rate_settings[] = {
-	&irqmod_setting_tx_rate_usecs.attr.attr,
-	NULL
+static const struct irqmod_setting rate_settings[] = {
+	{ IRQMOD_SETTING(irqmod_rate, tx_rate_usecs), .low = 10, .high = 100000 },
+	{ }
 };
 
 IRQMOD_TX_SCHEME(rate) = {
-	.name = "rate",
-	.needs = IRQMOD_CAP_MASK,
+	.base = {
+		.name = "rate",
+		.needs = IRQMOD_CAP_MASK,
+		.state_size = sizeof(struct irqmod_rate),
+		.settings = rate_settings,
+		.init = tx_rate_init,
+	},
 	.in_irq = true,
-	.state_size = sizeof(struct irqmod_rate),
-	.settings = rate_settings,
-	.init = tx_rate_init,
 	.start = tx_rate_start,
 	.stop = tx_rate_stop,
 	.irq = tx_rate_irq,

@@ -50,7 +50,7 @@ def declared(text: str, direction: str) -> Scheme:
     found = re.search(rf"^IRQMOD_{direction.upper()}_SCHEME\((\w+)\) = {{\n(.*?)^}};", text, re.MULTILINE | re.DOTALL)
     if not found:
         raise IrqlabError(f"no IRQMOD_{direction.upper()}_SCHEME() in a file of drivers/irqmod named {direction}_*.c")
-    members = dict(re.findall(r"^\t\.(\w+) = (.*),$", found[2], re.MULTILINE))
+    members = dict(re.findall(r"^\t+\.(\w+) = (.*),$", found[2], re.MULTILINE))
     option = re.search(r"^/\* Built if CONFIG_(\w+) \*/$", text, re.MULTILINE)
     return Scheme(
         found[1],

@@ -11,7 +11,11 @@ import pytest
 from irqlab.config import engine
 from irqlab.setup import drivers
 
-TABLES = {"scheme.h": r"\birqmod_(rx|tx)_(\w+)[,;]", "schemes.c": r"&irqmod_(rx|tx)_(\w+),", "Kbuild": r"\b(rx|tx)_(\w+)\.o\b"}
+TABLES = {
+    "scheme.h": r"\birqmod_(rx|tx)_(?!scheme,)(\w+)[,;]",
+    "schemes.c": r"&irqmod_(rx|tx)_(\w+)\.base,",
+    "Kbuild": r"\b(rx|tx)_(\w+)\.o\b",
+}
 """Where schemes are listed, in drivers/irqmod, and how."""
 DIRECTIONS = ("rx", "tx")
 

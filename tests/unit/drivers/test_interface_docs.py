@@ -13,7 +13,7 @@ from irqlab.setup import drivers
 ENGINE = drivers.home() / "irqmod"
 SOURCES = sorted(ENGINE.rglob("*.c"))
 DESCRIPTIONS = sorted(ENGINE.rglob("sysfs-class-net-irqmod"))
-ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_R[WO]\(|IRQMOD_(?:SETTING|RESTARTING|CHOICE)\(struct \w+, )(\w+)")
+ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_RW\(|{ IRQMOD_SETTING\(\w+, |{ \.name = \")(\w+)")
 MEASURE = re.compile(r"^MEASURE\((\w+)\);", re.MULTILINE)
 WHAT = re.compile(r"^(?:What:)?\t+/sys/class/net/<iface>/(irqmod(?:_usb)?/\w+)$", re.MULTILINE)
 
@@ -35,7 +35,7 @@ def test_descriptions_have_the_fields_of_the_kernels(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_exported_functions_have_kernel_doc(path: Path) -> None:
     text = path.read_text()
-    for name in re.findall(r"^EXPORT_SYMBOL_GPL\((\w+)\);", text, re.MULTILINE):
+    for name in re.findall(r"^}\nEXPORT_SYMBOL_GPL\((\w+)\);", text, re.MULTILINE):
         comment = rf"^/\*\*\n \* {name}\(\) - .*?^ \*/\n"
         doc = re.search(rf"{comment}[a-z][a-z0-9_ ]*[ *]{name}\(([^)]*)\)", text, re.MULTILINE | re.DOTALL)
         assert doc, name
@@ -50,9 +50,9 @@ def test_what_chips_call_inline_has_kernel_doc() -> None:
     assert [name for name in inline if f"/**\n * {name}() - " not in text] == []
 
 
-def test_each_operation_is_described() -> None:
-    text = (ENGINE / "irqmod.h").read_text()
-    ops = re.search(r"^struct irqmod_ops {\n(.*?)^};", text, re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize(("header", "struct"), [("irqmod.h", "irqmod_ops"), ("device.h", "irqmod_device_ops")])
+def test_each_operation_is_described(header: str, struct: str) -> None:
+    ops = re.search(rf"^struct {struct} {{\n(.*?)^}};", (ENGINE / header).read_text(), re.MULTILINE | re.DOTALL)
     assert ops
     for name in re.findall(r"\(\*(\w+)\)\(struct", ops[1]):
         assert re.search(rf"/\*\*(?:\n\t \*)? @{name}: ", ops[1]), name
