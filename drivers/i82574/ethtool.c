@@ -3,7 +3,7 @@
 #include <linux/io.h>
 #include <linux/rtnetlink.h>
 
-#include "rss.h"
+#include "i82574.h"
 
 /* Registers that may be read at any time: no counter, and no cause. */
 static const u16 dumped[] = {
@@ -173,7 +173,7 @@ const struct ethtool_ops i82574_ethtool_ops = {
 	.set_msglevel = irqmod_set_msglevel,
 	.get_eeprom_len = i82574_get_eeprom_len,
 	.get_eeprom = i82574_get_eeprom,
-	.set_eeprom = i82574_set_eeprom,
+	.self_test = i82574_self_test,
 	.set_phys_id = i82574_set_phys_id,
 	.get_wol = irqmod_get_wol,
 	.set_wol = irqmod_set_wol,

@@ -168,7 +168,6 @@ struct i82574 {
 	u8 rss_key[RSS_KEY_BYTES];
 	u8 rss_table[RETA_ENTRIES];
 	struct mutex mdio_lock;		/* MDIC, and the PHY's pages */
-	struct mutex nvm_lock;
 	spinlock_t counters_lock;	/* the counters, and reads of the chip's */
 	u64 counters[I82574_COUNTERS];	/* sums of all that was read */
 	struct mii_if_info mii;
@@ -216,6 +215,8 @@ int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 			unsigned int tx_count, struct bpf_prog *prog,
 			unsigned int mtu);
 void i82574_link_now(struct i82574 *nic);
+int i82574_queues_open(struct i82574 *nic);
+void i82574_queues_close(struct i82574 *nic);
 
 /* hw.c */
 int i82574_hw_reset(struct i82574 *nic);
@@ -252,8 +253,6 @@ int i82574_nvm_check(struct i82574 *nic);
 int i82574_nvm_read(struct i82574 *nic, unsigned int word, u16 *value);
 int i82574_get_eeprom_len(struct net_device *netdev);
 int i82574_get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom,
-		      u8 *bytes);
-int i82574_set_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom,
 		      u8 *bytes);
 
 /* rx.c */
@@ -299,7 +298,24 @@ int i82574_xdp_xmit(struct net_device *netdev, int n, struct xdp_frame **frames,
 void i82574_rss_init(struct i82574 *nic);
 void i82574_rss_write(struct i82574 *nic);
 void i82574_rss_spread(struct i82574 *nic);
+u32 i82574_get_rxfh_key_size(struct net_device *netdev);
+u32 i82574_get_rxfh_indir_size(struct net_device *netdev);
+int i82574_get_rxfh(struct net_device *netdev, struct ethtool_rxfh_param *rxfh);
+int i82574_set_rxfh(struct net_device *netdev, struct ethtool_rxfh_param *rxfh,
+		    struct netlink_ext_ack *extack);
+int i82574_get_rxfh_fields(struct net_device *netdev,
+			   struct ethtool_rxfh_fields *fields);
+void i82574_get_channels(struct net_device *netdev,
+			 struct ethtool_channels *channels);
+int i82574_set_channels(struct net_device *netdev,
+			struct ethtool_channels *channels);
 extern const struct ethtool_ops i82574_ethtool_ops;
+
+/* selftest.c */
+#define I82574_TESTS	5
+extern const char i82574_test_names[I82574_TESTS][ETH_GSTRING_LEN];
+void i82574_self_test(struct net_device *netdev, struct ethtool_test *test,
+		      u64 *data);
 
 /* stats.c */
 void i82574_counters_clear(struct i82574 *nic);

@@ -218,7 +218,8 @@ int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 	return running ? i82574_up(&nic->port) : 0;
 }
 
-static int queues_open(struct i82574 *nic)
+/* RTNL */
+int i82574_queues_open(struct i82574 *nic)
 {
 	struct i82574_rings *rings = kcalloc(QUEUES, sizeof(*rings), GFP_KERNEL);
 	int err;
@@ -233,7 +234,7 @@ static int queues_open(struct i82574 *nic)
 	return err;
 }
 
-static void queues_close(struct i82574 *nic)
+void i82574_queues_close(struct i82574 *nic)
 {
 	unsigned int i;
 
@@ -256,7 +257,7 @@ static int i82574_open(struct net_device *netdev)
 	if (err)
 		return err;
 	netif_carrier_off(netdev);
-	err = queues_open(nic);
+	err = i82574_queues_open(nic);
 	if (err)
 		goto put;
 	err = i82574_irqs_request(nic);
@@ -268,7 +269,7 @@ static int i82574_open(struct net_device *netdev)
 	i82574_irqs_free(nic);
 
 close_queues:
-	queues_close(nic);
+	i82574_queues_close(nic);
 put:
 	pm_runtime_put(&nic->pdev->dev);
 	return err;
@@ -281,7 +282,7 @@ static int i82574_stop(struct net_device *netdev)
 	i82574_down(&nic->port);
 	netif_carrier_off(netdev);
 	i82574_irqs_free(nic);
-	queues_close(nic);
+	i82574_queues_close(nic);
 	pm_runtime_put(&nic->pdev->dev);
 	return 0;
 }
@@ -529,7 +530,6 @@ static int i82574_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	nic->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	nic->port.msg_enable = netif_msg_init(debug, IRQMOD_MESSAGES);
 	mutex_init(&nic->mdio_lock);
-	mutex_init(&nic->nvm_lock);
 	spin_lock_init(&nic->counters_lock);
 	INIT_DELAYED_WORK(&nic->link_work, i82574_link);
 

@@ -13,8 +13,8 @@
 #define CTRL			0x00000
 #define   CTRL_FD		BIT(0)
 #define   CTRL_NO_MASTER	BIT(2)	/* no more requests on the bus */
-#define   CTRL_ASDE		BIT(5)	/* speed as the PHY detects it */
 #define   CTRL_SLU		BIT(6)	/* set link up */
+#define   CTRL_SPEED_1000	BIT(9)
 #define   CTRL_FORCE_SPEED	BIT(11)
 #define   CTRL_FORCE_DUPLEX	BIT(12)
 #define   CTRL_ADVD3WUC		BIT(20)	/* PME# also from D3cold */
@@ -23,14 +23,11 @@
 #define   CTRL_TFCE		BIT(28)	/* send pause frames */
 #define   CTRL_RESERVED_29	BIT(29)
 #define   CTRL_VME		BIT(30)	/* strip and insert VLAN tags */
-#define   CTRL_PHY_RST		BIT(31)
 #define STATUS			0x00008
-#define   STATUS_LU		BIT(1)
 #define   STATUS_MASTER		BIT(19)	/* requests on the bus are possible */
 #define EEC			0x00010
 #define   EEC_AUTO_READ		BIT(9)	/* the NVM has been read */
-#define   EEC_FLASH		GENMASK(16, 15)	/* both: the NVM is flash memory */
-#define EERD			0x00014	/* and EEWR */
+#define EERD			0x00014
 #define   EE_START		BIT(0)
 #define   EE_DONE		BIT(1)
 #define   EE_ADDRESS_SHIFT	2
@@ -58,7 +55,6 @@
 #define EXTCNF_CTRL		0x00f00
 #define   EXTCNF_MDIO_SW	BIT(5)	/* MDIC is the driver's */
 #define PBA			0x01000	/* KB of the FIFO for receiving */
-#define EEWR			0x0102c
 #define GCR			0x05b00
 #define   GCR_SET_22		BIT(22)
 #define GCR2			0x05b64
@@ -97,7 +93,6 @@
 #define   RCTL_UPE		BIT(3)
 #define   RCTL_MPE		BIT(4)
 #define   RCTL_LPE		BIT(5)	/* more than 1522 bytes */
-#define   RCTL_LOOPBACK		BIT(6)
 #define   RCTL_BAM		BIT(15)
 #define   RCTL_VFE		BIT(18)
 #define   RCTL_SECRC		BIT(26)	/* strip the FCS */
@@ -164,7 +159,6 @@
 /* Wake-up (10.2) */
 #define WUC			0x05800
 #define   WUC_PME_EN		BIT(1)
-#define   WUC_PME_STATUS	BIT(2)
 #define WUFC			0x05808
 #define   WUFC_LINK		BIT(0)
 #define   WUFC_MAGIC		BIT(1)
@@ -173,12 +167,10 @@
 #define   WUFC_BROADCAST	BIT(4)
 #define WUS			0x05810
 
-#define REGS_BYTES		0x10000
 
 /* The NVM, in words (6.1) */
 #define NVM_WORDS		64
 #define NVM_SUM			0xbaba	/* of all words */
-#define NVM_SUM_AT		0x3f
 #define NVM_WAKE_AT		0x0f	/* initialization control 2 */
 #define   NVM_WAKE		BIT(10)	/* APM enable */
 

@@ -4,7 +4,7 @@
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 
-#include "rss.h"
+#include "i82574.h"
 
 #define RETA_QUEUE	7		/* the bit of an entry that chooses the queue */
 

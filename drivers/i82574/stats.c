@@ -140,6 +140,8 @@ int i82574_get_sset_count(struct net_device *netdev, int sset)
 {
 	int count = irqmod_get_sset_count(netdev, sset);
 
+	if (sset == ETH_SS_TEST)
+		return I82574_TESTS;
 	return sset == ETH_SS_STATS && count >= 0 ? count + COUNTERS : count;
 }
 
@@ -147,6 +149,8 @@ void i82574_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
 	int i;
 
+	if (sset == ETH_SS_TEST)
+		memcpy(data, i82574_test_names, sizeof(i82574_test_names));
 	irqmod_get_strings(netdev, sset, data);
 	if (sset != ETH_SS_STATS)
 		return;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The MAC address changes while the interface is up: frames to the new one are received, and it is kept.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp irqmod_lan78xx
+only_for irqmod_i8255x irqmod_i82574 irqmod_rtl8139cp irqmod_lan78xx
 
 was=$(cat "/sys/class/net/$IF0/address")
 new=02:12:34:56:78:9a

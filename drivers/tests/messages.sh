@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ethtool sets which messages the driver logs, and links are announced only if asked for.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp
+only_for irqmod_i8255x irqmod_i82574 irqmod_rtl8139cp
 
 level() { ethtool "$IF0" | sed -n 's/.*Current message level: \(0x[0-9a-f]*\).*/\1/p'; }
 flap()

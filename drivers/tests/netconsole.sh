@@ -7,12 +7,13 @@
 # netconsole sends what a kernel says with interrupts disabled, at once, with every combination of schemes: more messages than the
 # transmit ring holds. If nothing is reclaimed then, netpoll gives the rest to a work queue, which a kernel that panics never runs.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp # USB: a transfer completes with an interrupt of the host controller
+only_for irqmod_i8255x irqmod_i82574 irqmod_rtl8139cp # USB: a transfer completes with an interrupt of the host controller
 
 CONSOLE=/sys/kernel/config/netconsole/test
 LOOP=/sys/module/irqmod_loop/parameters
 RING=16
 MESSAGES=40
+[ "$DRIVER" != irqmod_i82574 ] || RING=64 MESSAGES=160 # its smallest
 
 packets() { cat "/sys/class/net/$IF0/statistics/tx_packets"; }
 # While the work queue has a packet, netpoll gives it all others too. It sends a ring of them ten times a second.

@@ -6,7 +6,7 @@
 # The interface restarts while packets are sent without a qdisc. Such a sender asks only whether the queue is stopped: it must be,
 # until the chip has been started. Debug builds check that.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp
+only_for irqmod_i8255x irqmod_i82574 irqmod_rtl8139cp
 only_with_reset
 
 ip link set "$IF0" up

@@ -3,7 +3,7 @@
 # The PCI function is reset, up and down: the interface works afterwards, with its settings. The PCI core announces a reset to the
 # driver by callbacks of error recovery.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp
+only_for irqmod_i8255x irqmod_i82574 irqmod_rtl8139cp
 only_with_reset
 rings=$(ring "$IF0" RX)
 mask() { register "$IF0" 3 1; } # of interrupt causes
