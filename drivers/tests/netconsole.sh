@@ -13,7 +13,11 @@ CONSOLE=/sys/kernel/config/netconsole/test
 LOOP=/sys/module/irqmod_loop/parameters
 RING=16
 MESSAGES=40
-[ "$DRIVER" != irqmod_i82574 ] || RING=64 MESSAGES=160 # its smallest
+# Its smallest ring; the kernel's log does not hold the messages of all its combinations.
+if [ "$DRIVER" = irqmod_i82574 ]; then
+	RING=64 MESSAGES=76
+	COMBINATIONS=$(echo "$COMBINATIONS" | grep -vE '^(itr|ifpoll|shrink|timer)/')
+fi
 
 packets() { cat "/sys/class/net/$IF0/statistics/tx_packets"; }
 # While the work queue has a packet, netpoll gives it all others too. It sends a ring of them ten times a second.

@@ -147,7 +147,7 @@ def _add_libraries(root: Path, source: _Source) -> None:
     homes = _Homes(TOOLS, source)
     waiting = sorted((root / "bin").iterdir())
     while waiting:
-        interpreter, needed = _needs(waiting.pop())
+        interpreter, needed = needs(waiting.pop())
         if interpreter and not (root / interpreter).exists():
             (root / interpreter).parent.mkdir(parents=True, exist_ok=True)
             _copy(homes.find(Path(interpreter).name), root / interpreter)
@@ -187,7 +187,7 @@ class _Homes:
         self._homes += self._source.unpack(self._ring)
 
 
-def _needs(path: Path) -> tuple[str | None, list[str]]:
+def needs(path: Path) -> tuple[str | None, list[str]]:
     """A program's loader and the libraries it needs (DT_NEEDED, and what the C library loads for it)."""
     try:
         with path.open("rb") as file:
