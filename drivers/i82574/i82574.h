@@ -275,6 +275,7 @@ netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev);
 netdev_features_t i82574_features_check(struct sk_buff *skb,
 					struct net_device *netdev,
 					netdev_features_t features);
+bool i82574_tx_data(struct i82574_queue *q, const void *data, unsigned int len);
 bool i82574_tx_frame(struct i82574_queue *q, struct xdp_frame *frame,
 		     dma_addr_t dma, enum i82574_kind kind);
 void i82574_tx_kick(struct i82574_queue *q);

@@ -331,40 +331,49 @@ static void tx_vlan(const struct sk_buff *skb, u32 *command, u32 *options)
 	*options |= (u32)skb_vlan_tag_get(skb) << TXD_VLAN_SHIFT;
 }
 
-/* A short packet: it is copied to the ring, and freed. */
-static netdev_tx_t tx_copy(struct i82574_queue *q, struct sk_buff *skb)
+/* Copies a short packet to the ring. Behind the data is at least the shared info of an
+ * sk_buff or of an XDP frame.
+ */
+static __always_inline void tx_put_copy(struct i82574_queue *q, const void *data,
+					unsigned int len, u32 command, u32 options)
 {
 	struct i82574_tx_ring *ring = &q->tx;
-	unsigned int len = skb->len, i = ring->next, room = tx_room(ring);
-	u32 command = TX_COMMAND | TXD_EOP | TXD_RS | len, options = 0;
+	unsigned int i = ring->next;
 	struct i82574_tx_slot *slot = &ring->slot[i];
 	struct i82574_tx_desc *desc = &ring->desc[i];
 	u8 *copy = ring->copies + i * TX_COPY_BYTES;
 
-	if (unlikely(!room))
-		return tx_busy(q);
-	/* A fixed size is copied without a call. Behind the data is at least the
-	 * sk_buff's shared info; the chip sends @len bytes only.
-	 */
+	/* A fixed size is copied without a call; the chip sends @len bytes only. */
 	if (len <= 64)
-		memcpy(copy, skb->data, 64);
+		memcpy(copy, data, 64);
 	else
-		memcpy(copy, skb->data, len);
-	tx_vlan(skb, &command, &options);
+		memcpy(copy, data, len);
 	desc->addr = cpu_to_le64(ring->copies_dma + i * TX_COPY_BYTES);
-	desc->command = cpu_to_le32(command);
+	desc->command = cpu_to_le32(command | TX_COMMAND | TXD_EOP | TXD_RS | len);
 	desc->options = cpu_to_le32(options);
 	dma_unmap_len_set(slot, len, 0);
 	slot->bytes = max_t(u32, len, ETH_ZLEN);
 	slot->packets = 1;
 	slot->slots = 1;
 	slot->kind = TX_COPIED;
-	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
-		skb_tx_timestamp(skb);
 	irqmod_tx_sent(&q->queue, slot->bytes);
 	ring->next = i82574_next(i, ring->count);
 	/* Pairs with i82574_tx_reclaim(). */
 	smp_store_release(&ring->filled, ring->filled + 1);
+}
+
+/* A short packet: it is copied to the ring, and freed. */
+static netdev_tx_t tx_copy(struct i82574_queue *q, struct sk_buff *skb)
+{
+	unsigned int room = tx_room(&q->tx);
+	u32 command = 0, options = 0;
+
+	if (unlikely(!room))
+		return tx_busy(q);
+	tx_vlan(skb, &command, &options);
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
+	tx_put_copy(q, skb->data, skb->len, command, options);
 	if (irqmod_tx_queued(&q->queue, room - 1, TX_RESERVE))
 		i82574_tx_kick(q);
 	napi_consume_skb(skb, !irqs_disabled());
@@ -461,6 +470,41 @@ netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return tx_mapped(q, skb);
 }
 
+/* The room for an XDP frame, after a reclaim; 0: it cannot be sent. What the stack's next
+ * packet may need is left.
+ */
+static unsigned int tx_room_for_xdp(struct i82574_queue *q, unsigned int len)
+{
+	unsigned int room;
+
+	/* A handler that reclaims cannot free frames. */
+	if (unlikely(!READ_ONCE(q->queue.up) || !q->queue.tx_in_softirq ||
+		     len < TX_SHORTEST))
+		return 0;
+	irqmod_tx_begin(&q->queue);
+	room = tx_room(&q->tx);
+	return likely(room > TX_RESERVE) ? room : 0;
+}
+
+/**
+ * i82574_tx_data() - puts a copy of a short XDP frame on the ring
+ * @q: the queue; it is locked, and the caller kicks it
+ * @data: the frame
+ * @len: its bytes, at most TX_COPYBREAK
+ *
+ * Return: false if there is no room.
+ */
+bool i82574_tx_data(struct i82574_queue *q, const void *data, unsigned int len)
+{
+	unsigned int room = tx_room_for_xdp(q, len);
+
+	if (unlikely(!room))
+		return false;
+	tx_put_copy(q, data, len, 0, 0);
+	irqmod_tx_queued(&q->queue, room - 1, TX_RESERVE);
+	return true;
+}
+
 /**
  * i82574_tx_frame() - puts an XDP frame on the ring
  * @q: the queue; it is locked, and the caller kicks it
@@ -475,17 +519,11 @@ bool i82574_tx_frame(struct i82574_queue *q, struct xdp_frame *frame,
 {
 	struct tx_packet packet = { .command = TX_COMMAND };
 	struct i82574_tx_ring *ring = &q->tx;
-	unsigned int first = ring->next, next = first, used = 0, last, room;
+	unsigned int first = ring->next, next = first, used = 0, last;
+	unsigned int room = tx_room_for_xdp(q, frame->len);
 	struct i82574_tx_slot *slot = &ring->slot[first];
 
-	/* A handler that reclaims cannot free frames. */
-	if (unlikely(!READ_ONCE(q->queue.up) || !q->queue.tx_in_softirq ||
-		     frame->len < TX_SHORTEST))
-		return false;
-	irqmod_tx_begin(&q->queue);
-	room = tx_room(ring);
-	/* What the stack's next packet may need is left. */
-	if (unlikely(room < TX_RESERVE + 1))
+	if (unlikely(!room))
 		return false;
 	last = tx_put(ring, &next, &used, dma, frame->len, false, &packet);
 	if (kind == TX_XDP_OWN)

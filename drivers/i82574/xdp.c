@@ -10,6 +10,18 @@
 
 #include "i82574.h"
 
+/* A short frame: its page stays where it is. */
+static bool xdp_send_copy(struct i82574_queue *q, const struct xdp_buff *xdp)
+{
+	bool sent;
+
+	__netif_tx_lock(q->queue.txq, smp_processor_id());
+	txq_trans_cond_update(q->queue.txq);
+	sent = i82574_tx_data(q, xdp->data, xdp->data_end - xdp->data);
+	__netif_tx_unlock(q->queue.txq);
+	return sent;
+}
+
 static bool xdp_send(struct i82574_queue *q, struct xdp_buff *xdp)
 {
 	struct xdp_frame *frame = xdp_convert_buff_to_frame(xdp);
@@ -61,6 +73,12 @@ bool i82574_xdp_run(struct i82574_queue *q, struct i82574_rx_slot *slot,
 		*len = xdp.data_end - xdp.data;
 		return false;
 	case XDP_TX:
+		if (xdp.data_end - xdp.data <= TX_COPYBREAK) {
+			if (!xdp_send_copy(q, &xdp))
+				break;
+			*did |= XDP_DID_SEND;
+			return true;
+		}
 		taken = i82574_rx_page_take(ring, slot);
 		if (taken && xdp_send(q, &xdp)) {
 			*did |= XDP_DID_SEND;
@@ -106,6 +124,12 @@ static bool xdp_xmit_one(struct i82574_queue *q, struct xdp_frame *frame)
 	struct device *dev = &q->nic->pdev->dev;
 	dma_addr_t dma;
 
+	if (frame->len <= TX_COPYBREAK) {
+		if (unlikely(!i82574_tx_data(q, frame->data, frame->len)))
+			return false;
+		xdp_return_frame_rx_napi(frame);
+		return true;
+	}
 	dma = dma_map_single(dev, frame->data, frame->len, DMA_TO_DEVICE);
 	if (unlikely(dma_mapping_error(dev, dma)))
 		return false;

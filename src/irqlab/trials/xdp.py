@@ -109,9 +109,20 @@ def _program(dut: Dut, action: Action) -> Iterator[None]:
                 break
         else:
             raise IrqlabError(f"no XDP program: {_reason(dut)}")
+        _wait_for_link(dut)
         yield
     finally:
         dut.rpc.guest("reap", pid=pid, signal=SIGINT)
+
+
+def _wait_for_link(dut: Dut) -> None:
+    """Drivers reset the NIC when a program comes. Raises IrqlabError if the link does not come back."""
+    paths = [f"/sys/class/net/{interface}/carrier" for interface in INTERFACES[:2]]
+    for _ in range(START_STEPS):
+        dut.sleep(START_NS)
+        if all((text or "").strip() == "1" for text in dut.read(*paths).values()):
+            return
+    raise IrqlabError("with an XDP program the link does not come up")
 
 
 def _reason(dut: Dut) -> str:
