@@ -37,6 +37,8 @@ KERNELS = {
 }
 MODERATED = ("--bound", "300")
 """Of e1000e, which lets its NIC wait up to 250 us from one interrupt to the next."""
+MESSAGES = ("e1000e",)
+"""Their interrupts are messages (MSI-X), which no other device raises."""
 SLOW = ("timer", "ifpoll")
 """Receive schemes that run a timer all the time, so that a frame is followed by many more instructions. This and the next
 are a choice of how they are hunted: the sources do not declare it, and a new scheme is hunted as one that is in neither."""
@@ -80,7 +82,8 @@ def hunts() -> Iterator[Hunt]:
         moderated = MODERATED if driver == "e1000e" else ()
         for nic in nics:
             own = nic.startswith(OWN)
-            yield Hunt(driver, nic, "transmit,interrupts" if own else "arrivals", more=(*moderated, *(some if own else ())))
+            line = ",interrupts" if driver not in MESSAGES else ""
+            yield Hunt(driver, nic, f"transmit{line}" if own else "arrivals", more=(*moderated, *(some if own else ())))
     for driver, nics in OURS.items():
         for nic, what in zip(nics, ("arrivals", "transmit"), strict=True):
             yield Hunt(driver, nic, what, fast, ("off",), some)

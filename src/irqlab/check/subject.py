@@ -15,6 +15,9 @@ from irqlab.trials.testbed import Testbed
 NOT_SUPPORTED = re.compile(r"not supported|no such (file|device)", re.IGNORECASE)
 
 
+INTERRUPTS = "/proc/interrupts"
+
+
 @dataclass(frozen=True)
 class Feature:
     """A line of `ethtool -k`."""
@@ -57,6 +60,8 @@ class Facts:
     """The least and the greatest."""
     files: frozenset[str] = frozenset()
     """Files of the interface and of its device that exist: reset, threaded, ..."""
+    messages: bool = False
+    """Its interrupts are messages (MSI), which no other device raises."""
     refusals: Mapping[str, str] = field(default_factory=dict)
     """What ethtool said where it failed, by its option."""
 
@@ -134,6 +139,7 @@ def ask(dut: Agent, interface: str) -> Facts:
         link=dict(re.findall(r"^\t([\w -]+):[ \t]*(.*)$", texts[""], re.MULTILINE)),
         mtu=mtu_of(dut.attempt("ip", "-d", "link", "show", interface)["out"]),
         files=frozenset(found),
+        messages=re.search(rf"MSI.*\b{interface}\b", dut.read(INTERRUPTS)[INTERRUPTS] or "") is not None,
         refusals=refusals,
     )
 

@@ -168,6 +168,12 @@ def _needs_card(subject: Subject) -> Outcome | None:
     return not_covered(f"{subject.testbed.nic.model}: only the tester's own PCI cards can delay writes and interrupts")
 
 
+def _needs_line(subject: Subject) -> Outcome | None:
+    if (refusal := _needs_card(subject)) is None and subject.facts.messages:
+        return not_supported("/proc/interrupts: its interrupts are messages (MSI), which no other device on the bus raises")
+    return refusal
+
+
 def _needs_transmit(subject: Subject) -> Outcome | None:
     if subject.has_time:
         return None
@@ -193,7 +199,7 @@ TITLES = {
 ROWS = (
     Row("races-arrivals", "A frame at every instant", GROUP, partial(_plain, "arrivals"), 4.0, risk=10),
     Row("races-transmit", "A packet at every instant", GROUP, partial(_plain, "transmit"), 3.0, needs=_needs_transmit, risk=9),
-    Row("races-interrupts", "An interrupt without a cause", GROUP, partial(_plain, "interrupts"), 1.5, needs=_needs_card, risk=7),
+    Row("races-interrupts", "An interrupt without a cause", GROUP, partial(_plain, "interrupts"), 1.5, needs=_needs_line, risk=7),
     Row(
         "races-late-writes",
         "Writes arrive late",

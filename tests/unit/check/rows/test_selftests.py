@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from irqlab.check.row import FAIL, NOT_COVERED, PASS, words
-from irqlab.check.rows.selftests import Case, _outcome, cases, nipa
+from irqlab.check.rows.selftests import PINGS, Case, _outcome, _reach, cases, nipa
 
 OUTPUT = """TAP version 13
 1..5
@@ -51,3 +51,21 @@ def test_any_other_failure_fails() -> None:
     assert outcome.status == FAIL
     assert outcome.said.startswith("ping.py v6 failed; 1 cases passed")
     assert outcome.evidence == ("ping.py v6: fail: Command failed", "ping.py v4: pass")
+
+
+class Silent:
+    """A DUT whose interfaces answer the ping with this number, and later ones."""
+
+    def __init__(self, answers: int) -> None:
+        self.answers, self.pings = answers, 0
+
+    def attempt(self, *_: str) -> dict[str, int]:
+        """A ping."""
+        self.pings += 1
+        return {"code": int(self.pings < self.answers)}
+
+
+def test_a_program_begins_when_the_interfaces_reach_each_other() -> None:
+    assert _reach(late := Silent(3))  # type: ignore[arg-type]
+    assert late.pings == 3
+    assert not _reach(Silent(PINGS + 1))  # type: ignore[arg-type]
