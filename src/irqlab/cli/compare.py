@@ -14,7 +14,6 @@ from rich.console import Console
 
 from irqlab import units
 from irqlab.check import beside as checks
-from irqlab.check import clock
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, complain, save, show_document
 from irqlab.compare import beside, loads, sides, verdict
@@ -91,7 +90,7 @@ def command(
     """Compares two sides; prints tables and one sentence, writes files. Exit code 1 if a metric is worse than allowed."""
     check_outputs(json_file, report_file)
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
-    budget_s = None if check is None else clock.seconds(check, "--check")
+    budget_s = None if check is None else units.host_seconds(check, "--check")
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     if request.ensemble.members < loads.FEWEST:

@@ -35,7 +35,7 @@ rx-vlan-offload: off [requested on]
 
 
 def test_rings() -> None:
-    assert subject.rings_of(RINGS) == subject.Rings(64, 32, 256, 128)
+    assert facts.rings_of(RINGS) == facts.Rings(64, 32, 256, 128)
     assert subject.rings_of("netlink error: Operation not supported") is None
 
 
