@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from irqlab.config.change import Kind
-from irqlab.config.placement import mask
 from irqlab.dut import changes, facts
 from irqlab.dut.agent import Agent, DutError
 
@@ -97,21 +97,20 @@ def _ladder(name: str, now: int) -> list[str]:
 
 
 def _coalescing(dut: Agent, interface: str, said: facts.Facts) -> Iterator[Settable]:
-    def text() -> str:
-        return str(dut.attempt("ethtool", "-c", interface)["out"])
-
     def put(name: str) -> Callable[[str], None]:
         return lambda value: changes.ethtool(dut, "-C", interface, (name, value))
 
+    def shown() -> dict[str, str]:
+        text = str(dut.attempt("ethtool", "-c", interface)["out"])
+        return {**facts.adaptive_of(text), **{name: str(value) for name, value in facts.coalescing_of(text).items()}}
+
+    def get(name: str) -> Callable[[], str | None]:
+        return lambda: shown().get(name)
+
     for name, on in said.adaptive.items():
-        yield from _tried("coalesce", name, on, ("off", "on"), put(name), lambda name=name: facts.adaptive_of(text()).get(name))
+        yield from _tried("coalesce", name, on, ("off", "on"), put(name), get(name))
     for name, now in said.coalescing.items():
-
-        def number(name: str = name) -> str | None:
-            found = facts.coalescing_of(text()).get(name)
-            return None if found is None else str(found)
-
-        yield from _tried("coalesce", name, str(now), _ladder(name, now), put(name), number)
+        yield from _tried("coalesce", name, str(now), _ladder(name, now), put(name), get(name))
 
 
 def _rings(dut: Agent, interface: str, said: facts.Facts) -> Iterator[Settable]:
@@ -162,9 +161,7 @@ def _drivers_files(dut: Agent, interface: str) -> Iterator[Settable]:
         path = f"{home}/{name}"
         now, values = choices(found.get(path) or "", name)
         if now is not None:
-            yield from _tried(
-                "file", name, now, values, lambda value, path=path: changes.write(dut, path, value), _get_file(dut, path, name)
-            )
+            yield from _tried("file", name, now, values, partial(changes.write, dut, path), _get_file(dut, path, name))
 
 
 def _get_file(dut: Agent, path: str, name: str) -> Callable[[], str | None]:
@@ -187,9 +184,7 @@ def _files(dut: Agent, interface: str) -> Iterator[Settable]:
         path = f"/sys/class/net/{interface}/{name}"
         now = (dut.read(path)[path] or "").strip()
         if now.isdigit():
-            yield from _tried(
-                "file", name, now, values, lambda value, path=path: changes.write(dut, path, value), _get_file(dut, path, name)
-            )
+            yield from _tried("file", name, now, values, partial(changes.write, dut, path), _get_file(dut, path, name))
 
 
 def _sysctls(dut: Agent) -> Iterator[Settable]:
@@ -197,9 +192,7 @@ def _sysctls(dut: Agent) -> Iterator[Settable]:
         path = "/proc/sys/" + name.replace(".", "/")
         now = (dut.read(path)[path] or "").strip()
         if now.isdigit():
-            yield from _tried(
-                "sysctl", name, now, values, lambda value, name=name: dut.sysctl(name, value), _get_file(dut, path, name)
-            )
+            yield from _tried("sysctl", name, now, values, partial(dut.sysctl, name), _get_file(dut, path, name))
 
 
 def _host(dut: Agent, interfaces: Sequence[str], cpus: int) -> Iterator[Settable]:
@@ -213,10 +206,9 @@ def _host(dut: Agent, interfaces: Sequence[str], cpus: int) -> Iterator[Settable
         line = (dut.read(f"{device}/irq")[f"{device}/irq"] or "").strip()
         if number := next(iter([*(one for one in numbers if one.isdigit()), *([line] if line else [])]), None):
             path = f"/proc/irq/{number}/smp_affinity_list"
-            now = (dut.read(path)[path] or "").strip()
-            yield Settable("interrupts", str(place), now if now in every else str(place % cpus), every, False)
+            where = (dut.read(path)[path] or "").strip()
+            yield Settable("interrupts", str(place), where if where in every else str(place % cpus), every, False)
     path = f"/sys/class/net/{interfaces[0]}/queues/rx-0/rps_cpus"
-    if (now := dut.read(path)[path]) is not None and int(now.strip().replace(",", "") or "0", 16) == 0:
+    if (now := dut.read(path)[path]) is not None and not now.strip("0,\n"):
         groups = [",".join(every), *every] if cpus < 4 else [",".join(every), ",".join(every[cpus // 2 :]), *every]
-        assert mask(tuple(range(cpus)))
         yield Settable("rps", "", "", ("", *groups), False)

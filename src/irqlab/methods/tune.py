@@ -142,7 +142,7 @@ class _Tuning:
         every = space.parameters(found, self.interfaces, self.waits, bench.config.cpus)
         self.space = space.chosen(every, options.only, options.without, options.fixed)
         self.load = load.parse(options.load)
-        self.measurer = Measurer(self.space, self.workload, bool(self.waits))
+        self.measurer = Measurer(self.space, self.workload, bool(self.waits), self.wanted.times)
         wait = self.waits[0] if self.waits else ""
         self.base_pps = base_pps(self.runner, self.workload, self.load, bool(self.waits), wait)
         rates = () if self.load.kind in ("max", "iperf") else tuple(self.load.rates(self.base_pps))
@@ -344,7 +344,9 @@ METHOD = Method(
     intro="Each point is a setting that was tried; the front is what no other one beats in both figures.",
     sample=Sample,
     summary=Summary,
-    lines=Lines("Settings", Line, Line.of, note="The best settings that were tried, and the defaults", sized=False),
+    lines=Lines(
+        "Settings", Line, Line.of, note="The defaults, the recommendation, and what is left without each part of it", sized=False
+    ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
     panel="To begin with",
     options=Options,

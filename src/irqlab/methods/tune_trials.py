@@ -54,6 +54,8 @@ class Measurer:
     space: Space
     workload: Workload
     application: bool = False
+    times: bool = True
+    """Round trips matter, so that those that do not come back are a loss."""
 
     def answers(self, runner: TrialRunner, given: Sequence[Settings], offer: Offer) -> list[Answer]:
         """What each setting does, measured side by side. A text: why the DUT refuses it."""
@@ -94,7 +96,7 @@ class Measurer:
         tuning = tuning_of({**self.space.fixed, **settings})
         spec = receiving.spec_of(self._at(rate_pps, offer), rate_pps, tuning)
         taken, echoed = receiving.trials(runner, [spec, replace(spec, echo=True, histogram=True)])
-        return _of_application(taken, echoed)
+        return _of_application(taken, echoed, self.times)
 
     def _most(self, runner: TrialRunner, offer: Offer) -> Figures:
         found = throughput.run(runner, self._at(1e9, offer))
@@ -154,11 +156,11 @@ def _of_forwarding(found: ForwardingResult) -> Figures:
     )
 
 
-def _of_application(taken: ApplicationResult, echoed: ApplicationResult) -> Figures:
+def _of_application(taken: ApplicationResult, echoed: ApplicationResult, times: bool) -> Figures:
     latency = echoed.latency if echoed.latency and echoed.latency.count else None
     return Figures(
-        passed=taken.application_pps,
-        loss=max(0.0, taken.loss_ratio),
+        passed=min(taken.application_pps, echoed.returned_pps) if times else taken.application_pps,
+        loss=max(0.0, taken.loss_ratio, echoed.loss_ratio if times else 0.0),
         p50_ns=latency.p50_ns if latency else None,
         p99_ns=latency.p99_ns if latency else None,
         cpu=taken.cpu_used,

@@ -25,8 +25,6 @@ from irqlab.tuning.goal import BITS, METRICS, Figures, Metric, Settings
 from irqlab.tuning.search import Answer, Tried
 from irqlab.tuning.space import BUSY_POLL, PROCESSOR, SUSPEND, WAIT
 
-SHOWN = 8
-"""Lines of the table on the terminal."""
 NOTED = 0.02
 """Costs are told if a figure is worse by more than this share."""
 AS_GOOD = 0.005
@@ -129,7 +127,8 @@ class Line:
     """A line of the table: a setting."""
 
     settings: Annotated[str, Col("Settings")]
-    passed: Annotated[float | None, Col("Throughput", format=lambda v: str(v))]
+    passed_pps: Annotated[float | None, Col("Passed", "kpps", units.kpps, optional=True)]
+    payload_bps: Annotated[float | None, Col("Payload", "Mbit/s", lambda bps: units.mbps(bps / 1e6), optional=True)]
     loss: Annotated[float | None, Col("Loss", format=units.percent)]
     p50_ns: Annotated[int | None, Col("p50", format=units.duration, optional=True)]
     p99_ns: Annotated[int | None, Col("p99", format=units.duration, optional=True)]
@@ -138,17 +137,23 @@ class Line:
 
     @classmethod
     def of(cls, row: Row) -> list[Line]:
-        """The defaults and the best whole trials."""
+        """The defaults, the recommendation, and what was tried without a part of it."""
         summary: Summary = row.summary
-        whole = {said(s.settings): s.figures for s in row.samples if s.place in ("whole", "put back") and s.figures}
-        recommended = said(summary.settings)
-        ordered = sorted(whole, key=lambda name: (name != recommended, name != DEFAULTS))
-        return [cls._one(name, whole[name], summary) for name in ordered[:SHOWN]]
+        whole = [(s.settings, s.figures) for s in row.samples if s.place in ("whole", "put back") and s.figures]
+        known: dict[str, Figures] = {}
+        for settings, figures in whole:
+            if settings in ({}, summary.settings):
+                known.setdefault("recommended" if settings else "defaults", figures)
+        for settings, figures in whole:
+            missing = [name for name in summary.settings if name not in settings]
+            if settings and len(missing) == 1 and all(summary.settings.get(name) == value for name, value in settings.items()):
+                known[f"without {missing[0]}"] = figures
+        return [cls._one(name, one, summary) for name, one in known.items()]
 
     @classmethod
     def _one(cls, name: str, one: Figures, summary: Summary) -> Line:
-        scale = 1e6 if summary.bits else 1e3
-        return cls(name, round(one.passed / scale, 2), one.loss, one.p50_ns, one.p99_ns, one.cpu, one.energy)
+        pps, bps = (None, one.passed) if summary.bits else (one.passed, None)
+        return cls(name, pps, bps, one.loss, one.p50_ns, one.p99_ns, one.cpu, one.energy)
 
 
 def interfaces_of(bench: Bench) -> tuple[str, ...]:
@@ -213,7 +218,8 @@ def _verdicts(row: Row) -> Iterator[str]:
         yield f"Nearest is {said(summary.settings)}: {_figures(member.best, summary)}."
         return
     if not better(summary):
-        yield f"{who}: keep the defaults ({_figures(member.defaults, summary)}): no difference beyond chance in {summary.tried} settings."
+        found = _figures(member.defaults, summary)
+        yield f"{who}: keep the defaults ({found}): no difference beyond chance in {summary.tried} settings."
         return
     yield f"{who}: {said(summary.settings)} gives {'; '.join(_gained(summary))}."
     if not summary.defaults_keep:
@@ -221,7 +227,7 @@ def _verdicts(row: Row) -> Iterator[str]:
     yield from _decided(summary)
     yield from _costs(summary)
     if summary.held_back:
-        yield f"At loads that were held back: {'; '.join(_beside(summary, metrics_of(summary), summary.held_back))}."
+        yield f"At loads that were held back: {'; '.join(_beside(metrics_of(summary), summary.held_back))}."
 
 
 def _gained(summary: Summary) -> Iterator[str]:
@@ -248,7 +254,7 @@ def _change(shares: Sequence[float]) -> str:
 
 def _signed(share: float) -> str:
     return (
-        f"{'+' if share > 0 else '−' if share < 0 else ''}{abs(share) * 100:.{0 if abs(share) >= 0.095 else 1}f}{units.NARROW}%"
+        f"{'+' if share > 0 else '-' if share < 0 else ''}{abs(share) * 100:.{0 if abs(share) >= 0.095 else 1}f}{units.NARROW}%"
     )
 
 
@@ -289,7 +295,7 @@ def _worse(metric: Metric, usual: Figures, now: Figures) -> str:
     return f"{metric.words} {metric.write(after)} instead of {metric.write(before)}" if gap > NOTED else ""
 
 
-def _beside(summary: Summary, metrics: Sequence[Metric], found: Sequence[tuple[float, Figures, Figures]]) -> Iterator[str]:
+def _beside(metrics: Sequence[Metric], found: Sequence[tuple[float, Figures, Figures]]) -> Iterator[str]:
     for rate_pps, usual, now in found:
         parts = [
             f"{metric.words} {metric.write(after)} instead of {metric.write(before)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What to type so that a DUT has the settings, now and after a reboot: a script; .link, udev rule and sysctl.d for what has them."""
+"""What to type so that a DUT has settings, now and after a reboot: a script; .link, udev rule and sysctl.d where they exist."""
 
 from __future__ import annotations
 

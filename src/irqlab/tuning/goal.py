@@ -20,7 +20,7 @@ MORE_LOSS = 0.001
 
 @dataclass(frozen=True)
 class Figures:
-    """What a setting does at one load, or at the worst of several: means of rates and shares, the longest of times."""
+    """What a setting does at one load, or at several: means of rates and shares, geometric means of times."""
 
     passed: Rate
     """Forwarded, or received by the application: frames/s; of iperf bit/s."""
@@ -32,6 +32,8 @@ class Figures:
     """Share of the time that the processors work; None: not known."""
     energy: Ratio | None
     """The same with WAKE_S for each interrupt."""
+    each: tuple[Figures, ...] = ()
+    """At each of several loads; empty: there is one."""
 
     @classmethod
     def of(cls, found: Sequence[Figures]) -> Figures:
@@ -41,17 +43,20 @@ class Figures:
             known = [value for value in values if value is not None]
             return sum(known) / len(known) if len(known) == len(values) else None
 
-        def longest(values: Sequence[int | None]) -> int | None:
-            known = [value for value in values if value is not None]
-            return max(known) if len(known) == len(values) else None
+        def typical(values: Sequence[int | None]) -> int | None:
+            known = [value for value in values if value]
+            return round(math.exp(sum(map(math.log, known)) / len(known))) if len(known) == len(values) else None
 
+        if len(found) == 1:
+            return found[0]
         return cls(
             passed=mean([one.passed for one in found]) or 0.0,
             loss=mean([one.loss for one in found]) or 0.0,
-            p50_ns=longest([one.p50_ns for one in found]),
-            p99_ns=longest([one.p99_ns for one in found]),
+            p50_ns=typical([one.p50_ns for one in found]),
+            p99_ns=typical([one.p99_ns for one in found]),
             cpu=mean([one.cpu for one in found]),
             energy=mean([one.energy for one in found]),
+            each=tuple(found),
         )
 
 
@@ -124,7 +129,9 @@ class Limit:
     text: str
 
     def violation(self, figures: Figures) -> float:
-        """By which share it is missed; 0 or less: it is kept. Infinite: the figure is not known."""
+        """By which share it is missed, at the worst load; 0 or less: it is kept. Infinite: the figure is not known."""
+        if figures.each:
+            return max(self.violation(one) for one in figures.each)
         found = self.metric.of(figures)
         if found is None:
             return math.inf
@@ -161,6 +168,11 @@ class Wanted:
 
     goals: tuple[Metric, ...]
     limits: tuple[Limit, ...] = ()
+
+    @property
+    def times(self) -> bool:
+        """Whether latencies matter."""
+        return any(one.name in ("p99", "p50") for one in (*self.goals, *(limit.metric for limit in self.limits)))
 
     def violations(self, figures: Figures, defaults: Figures) -> tuple[float, ...]:
         """By which shares limits are missed: more than 0 is too much."""

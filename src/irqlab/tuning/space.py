@@ -25,7 +25,7 @@ KNOWN: tuple[Mapping[str, str], ...] = (
     {"gro_flush_timeout": "50000", "napi_defer_hard_irqs": "10"},
     {"threaded": "1"},
     {WAIT: "suspend", "gro_flush_timeout": "200000"},
-    {"net.core.netdev_budget": "64"},
+    {"netdev_budget": "64"},
     {"adaptive-rx": "on"},
 )
 """What is known to be good for some load: tried early, with the nearest values that the DUT has."""
@@ -135,7 +135,9 @@ def name_of(one: Settable, interfaces: Sequence[str]) -> str:
     """The word for a setting."""
     if one.kind == "interrupts":
         return f"irq-{interfaces[int(one.name)]}"
-    return {"ring": f"ring-{one.name}", "channels": f"channels-{one.name}", "rps": "rps"}.get(one.kind, one.name)
+    return {"ring": f"ring-{one.name}", "channels": f"channels-{one.name}", "rps": "rps"}.get(
+        one.kind, one.name.rpartition("net.core.")[2]
+    )
 
 
 def parameters(found: Iterable[Settable], interfaces: Sequence[str], waits: Sequence[str] = (), cpus: int = 1) -> list[Parameter]:
