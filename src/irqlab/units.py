@@ -95,6 +95,11 @@ def share(ratio: float) -> str:
     return f"{ratio:g}{NARROW}\N{MULTIPLICATION SIGN}" if ratio >= 2 else f"{ratio * 100:g}{NARROW}%"
 
 
+def share_near(ratio: float) -> str:
+    """As `share`, of a ratio that was not asked for: 63.4 %."""
+    return share(round(ratio, 3))
+
+
 def share_of(ratio: float, what: str = "the throughput") -> str:
     """The same in a sentence: 110 % of the throughput, 4x the throughput."""
     return f"{share(ratio)}{' ' if ratio >= 2 else ' of '}{what}"

@@ -22,7 +22,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import tune_views
 from irqlab.methods.method import COSTS, DUT, RUN, Lines, Method
 from irqlab.methods.tune_trials import IN_PROCESS, Measurer, Offer, base_pps, ways
-from irqlab.methods.tune_views import Change, Decides, Line, Member, Place, Sample, Summary
+from irqlab.methods.tune_views import Decides, Line, Made, Member, Place, Sample, Summary
 from irqlab.perturb import catalogue as perturbations
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
@@ -280,7 +280,7 @@ class _Tuning:
             tried=len(search.tried),
             refused=sum(one.figures is None for one in search.tried),
             settings=best.settings,
-            changes=[Change(one.kind, one.name, one.value) for one in changes],
+            changes=[Made(one.kind, one.name, one.value) for one in changes],
             defaults={one.name: one.default for one in self.space.parameters if one.name in best.settings},
             keeps=self.wanted.kept(best.figures, best.usual),
             defaults_keep=self.wanted.kept(best.usual, best.usual),

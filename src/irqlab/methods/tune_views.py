@@ -55,7 +55,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Change:
+class Made:
     """What is set in the DUT (irqlab.config.change)."""
 
     kind: change.Kind
@@ -100,7 +100,7 @@ class Summary:
     refused: Count
     settings: dict[str, str]
     """What is recommended, other than the defaults; empty: the defaults."""
-    changes: list[Change]
+    changes: list[Made]
     """The same as it is set, with what was fixed."""
     defaults: dict[str, str]
     """The defaults of these settings."""
