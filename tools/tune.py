@@ -4,8 +4,8 @@
     python -m tools.tune                 # all cases
     python -m tools.tune "e1000e p99"    # cases whose names contain this
 
-A grid of more than MOST points is sampled; the table says how many were measured. Both are judged by the same whole trials, on the
-load that was searched with and on loads that were held back.
+A grid of more than MOST points is sampled; the table says how many were measured. Both are judged by the same whole trials, on
+the load that was searched with and on loads that were held back.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ COLUMNS = (
 )  # fmt: skip
 MOST = 48
 SEED = 1
+DURATION_NS = 100_000_000
 KERNEL: dict[str, tuple[str, ...]] = {
     "gro_flush_timeout": ("0", "20000", "200000"),
     "threaded": ("0", "1"),
@@ -66,6 +67,7 @@ class Case:
         """The command."""
         words = [f"--driver {self.driver} --goal {self.goal} --load {self.load}"]
         words += [f"--application {self.application}"] if self.application else []
+        words += [f"--duration {DURATION_NS / 1e9:g}"]
         return " ".join([*words, *([f"--mips {self.mips}"] if self.mips != 250 else [])])
 
     def settings(self) -> list[dict[str, str]]:
@@ -89,8 +91,8 @@ CASES = (
     Case("lan78xx p99, application", "lan78xx", "p99", "15k", "block"),
     Case("irqmod_i8255x cpu", "irqmod_i8255x", "cpu", "40k", grid=_ENGINE),
     Case("irqmod_i8255x p99, application", "irqmod_i8255x", "p99", "10k", "block", grid=_ENGINE),
-    Case("e1000e 40 kpps, application", "e1000e", "p99", "40k", "block", mips=1000, grid={}),
-    Case("lan78xx 40 kpps, application", "lan78xx", "p99", "40k", "block", mips=1000, grid={}),
+    Case("e1000e 40 kpps, application", "e1000e", "p99", "40k", "block", mips=500, grid={}),
+    Case("lan78xx 40 kpps, application", "lan78xx", "p99", "40k", "block", mips=500, grid={}),
 )
 Kept = dict[str, str]
 
@@ -99,7 +101,7 @@ def measured(case: Case) -> Kept:
     """The grid and the search."""
     bed = Testbed.resolve(TestbedConfig(case.driver, mips=case.mips))
     runner = TrialRunner(bed, threading.Semaphore(1), lambda text: print(f"  {text}", file=sys.stderr, flush=True))
-    workload = Workload()
+    workload = Workload(duration_ns=DURATION_NS)
     settable = runner.trial(SurveyTrial()).settable
     waits = (case.application,) if case.application else ()
     whole = space.chosen(space.parameters(settable, ("eth0", "eth1"), waits), None, None, None)
@@ -131,7 +133,7 @@ def measured(case: Case) -> Kept:
     return row
 
 
-def _points(case: Case, whole: space.Space) -> list[Settings]:
+def _points(case: Case, whole: space.Space) -> Sequence[Settings]:
     if not case.grid:
         return []
     every = list({json.dumps(kept): kept for one in case.settings() if (kept := whole.canonical(one)) or True}.values())
@@ -156,7 +158,7 @@ def keep(row: Kept) -> None:
     """Replaces the row of a case."""
     order = [case.name for case in CASES]
     rows = [one for one in read_rows(KEPT) if one["case"] != row["case"] and one["case"] in order] if KEPT.exists() else []
-    write_rows(KEPT, COLUMNS, sorted([*rows, row], key=lambda one: order.index(one["case"])))
+    write_rows(KEPT, COLUMNS, sorted([*rows, row], key=lambda one: order.index(str(one["case"]))))
 
 
 def figures() -> Iterator[Shown]:
@@ -187,8 +189,8 @@ def figures() -> Iterator[Shown]:
         for row in rows
         if not row["grid"]
     ]
-    heads = ("`irqlab tune`", "recommended", "p99, defaults", "tuned", "CPU, defaults", "tuned")
-    yield Shown("tune recommended", "python -m tools.tune", table(heads, lines, texts=2))
+    columns = ("`irqlab tune`", "recommended", "p99, defaults", "tuned", "CPU, defaults", "tuned")
+    yield Shown("tune recommended", "python -m tools.tune", table(columns, lines, texts=2))
 
 
 def _written(row: Kept, name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from irqlab.config.change import Kind
+from irqlab.config.change import Change, Kind
 from irqlab.dut import changes, facts
 from irqlab.dut.agent import Agent, DutError
 
@@ -50,25 +50,43 @@ class Settable:
     """They are numbers, so that what is near to a good one is probably good."""
 
 
-def find(dut: Agent, interfaces: Sequence[str], cpus: int) -> tuple[Settable, ...]:
+Note = Callable[[Change], None]
+"""Called with a setting and its own value before it is changed first."""
+
+
+def find(dut: Agent, interfaces: Sequence[str], cpus: int, note: Note = lambda _: None) -> tuple[Settable, ...]:
     """What can be changed of a DUT whose interfaces are alike: the first one is tried."""
     first = interfaces[0]
     said = facts.ask(dut, first)
-    return (
-        *_coalescing(dut, first, said),
-        *_rings(dut, first, said),
+    found = (
+        *_coalescing(dut, first, said, note),
+        *_rings(dut, first, said, note),
         *_channels(said),
-        *_drivers_files(dut, first),
-        *_files(dut, first),
-        *_sysctls(dut),
+        *_drivers_files(dut, first, note),
+        *_files(dut, first, note),
+        *_sysctls(dut, note),
         *_host(dut, interfaces, cpus),
     )
+    for one in found:
+        note(Change(one.kind, one.name, one.now))
+    return found
 
 
 def _tried(
-    kind: Kind, name: str, now: str, values: Sequence[str], put: Callable[[str], None], get: Callable[[], str | None]
+    note: Note,
+    kind: Kind,
+    name: str,
+    now: str,
+    values: Sequence[str],
+    put: Callable[[str], None],
+    get: Callable[[], str | None],
 ) -> Iterator[Settable]:
     """The setting with those values that it shows after they were set; nothing if it takes no other one."""
+    try:
+        put(now)
+    except DutError:  # it is to be read only
+        return
+    note(Change(kind, name, now))
     kept = []
     for value in values:
         try:
@@ -96,7 +114,7 @@ def _ladder(name: str, now: int) -> list[str]:
     return [str(one) for one in sorted({*found, now})]
 
 
-def _coalescing(dut: Agent, interface: str, said: facts.Facts) -> Iterator[Settable]:
+def _coalescing(dut: Agent, interface: str, said: facts.Facts, note: Note) -> Iterator[Settable]:
     def put(name: str) -> Callable[[str], None]:
         return lambda value: changes.ethtool(dut, "-C", interface, (name, value))
 
@@ -108,12 +126,12 @@ def _coalescing(dut: Agent, interface: str, said: facts.Facts) -> Iterator[Setta
         return lambda: shown().get(name)
 
     for name, on in said.adaptive.items():
-        yield from _tried("coalesce", name, on, ("off", "on"), put(name), get(name))
+        yield from _tried(note, "coalesce", name, on, ("off", "on"), put(name), get(name))
     for name, now in said.coalescing.items():
-        yield from _tried("coalesce", name, str(now), _ladder(name, now), put(name), get(name))
+        yield from _tried(note, "coalesce", name, str(now), _ladder(name, now), put(name), get(name))
 
 
-def _rings(dut: Agent, interface: str, said: facts.Facts) -> Iterator[Settable]:
+def _rings(dut: Agent, interface: str, said: facts.Facts, note: Note) -> Iterator[Settable]:
     """Changing them resets the NIC, so only one other size is tried."""
     if said.rings is None:
         return
@@ -123,7 +141,7 @@ def _rings(dut: Agent, interface: str, said: facts.Facts) -> Iterator[Settable]:
         if other is None:
             continue
         tried = list(
-            _tried("ring", name, str(now), [str(other)], _put_ring(dut, interface, name), _get_ring(dut, interface, name))
+            _tried(note, "ring", name, str(now), [str(other)], _put_ring(dut, interface, name), _get_ring(dut, interface, name))
         )
         if tried:
             yield Settable("ring", name, str(now), tuple(map(str, sizes)), True)
@@ -149,7 +167,7 @@ def _channels(said: facts.Facts) -> Iterator[Settable]:
             yield Settable("channels", name.lower(), str(now), tuple(map(str, sizes)), len(sizes) > 2)
 
 
-def _drivers_files(dut: Agent, interface: str) -> Iterator[Settable]:
+def _drivers_files(dut: Agent, interface: str, note: Note) -> Iterator[Settable]:
     """Files in the folders that the driver has added to its interface: numbers, and lists with the choice in brackets."""
     home = f"/sys/class/net/{interface}"
     listed = dut.attempt("sh", "-c", f"cd {home} && ls -d */* 2>/dev/null")["out"].split()
@@ -161,7 +179,7 @@ def _drivers_files(dut: Agent, interface: str) -> Iterator[Settable]:
         path = f"{home}/{name}"
         now, values = choices(found.get(path) or "", name)
         if now is not None:
-            yield from _tried("file", name, now, values, partial(changes.write, dut, path), _get_file(dut, path, name))
+            yield from _tried(note, "file", name, now, values, partial(changes.write, dut, path), _get_file(dut, path, name))
 
 
 def _get_file(dut: Agent, path: str, name: str) -> Callable[[], str | None]:
@@ -179,20 +197,20 @@ def choices(text: str, name: str) -> tuple[str | None, list[str]]:
     return None, []
 
 
-def _files(dut: Agent, interface: str) -> Iterator[Settable]:
+def _files(dut: Agent, interface: str, note: Note) -> Iterator[Settable]:
     for name, values in FILES.items():
         path = f"/sys/class/net/{interface}/{name}"
         now = (dut.read(path)[path] or "").strip()
         if now.isdigit():
-            yield from _tried("file", name, now, values, partial(changes.write, dut, path), _get_file(dut, path, name))
+            yield from _tried(note, "file", name, now, values, partial(changes.write, dut, path), _get_file(dut, path, name))
 
 
-def _sysctls(dut: Agent) -> Iterator[Settable]:
+def _sysctls(dut: Agent, note: Note) -> Iterator[Settable]:
     for name, values in SYSCTLS.items():
         path = "/proc/sys/" + name.replace(".", "/")
         now = (dut.read(path)[path] or "").strip()
         if now.isdigit():
-            yield from _tried("sysctl", name, now, values, partial(dut.sysctl, name), _get_file(dut, path, name))
+            yield from _tried(note, "sysctl", name, now, values, partial(dut.sysctl, name), _get_file(dut, path, name))
 
 
 def _host(dut: Agent, interfaces: Sequence[str], cpus: int) -> Iterator[Settable]:

@@ -137,9 +137,9 @@ class _Tuning:
     def _prepare(self) -> None:
         bench, options = self.runner.bench, self.options
         self.runner.progress("asking what can be set")
-        found = self.runner.trial(SurveyTrial()).settable
-        self.interfaces = tune_views.interfaces_of(bench)
-        every = space.parameters(found, self.interfaces, self.waits, bench.config.cpus)
+        found = self.runner.trial(SurveyTrial())
+        self.interfaces = found.interfaces
+        every = space.parameters(found.settable, self.interfaces, self.waits, bench.config.cpus)
         self.space = space.chosen(every, options.only, options.without, options.fixed)
         self.load = load.parse(options.load)
         self.measurer = Measurer(self.space, self.workload, bool(self.waits), self.wanted.times)
@@ -276,6 +276,7 @@ class _Tuning:
             keep=[one.text for one in self.wanted.limits],
             load=self.load.words(self.base_pps),
             application=self.waits[0] if self.waits else None,
+            interfaces=list(self.interfaces),
             varied=varied,
             tried=len(search.tried),
             refused=sum(one.figures is None for one in search.tried),

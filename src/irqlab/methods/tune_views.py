@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 
 from irqlab import files, units
 from irqlab.config import change
-from irqlab.config.addresses import INTERFACES
 from irqlab.config.values import Count, Rate, Ratio
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -19,7 +18,6 @@ from irqlab.present.parts import Group, Legend, Numbers, Plot
 from irqlab.present.rows import kpps_text, listed
 from irqlab.present.variants import Row
 from irqlab.spread import Spread
-from irqlab.trials.bench import Bench
 from irqlab.tuning import commands
 from irqlab.tuning.goal import BITS, METRICS, Figures, Metric, Settings
 from irqlab.tuning.search import Answer, Tried
@@ -93,6 +91,8 @@ class Summary:
     load: str
     application: str | None
     """How the application waits by default; null: the DUT forwards."""
+    interfaces: list[str]
+    """Of the DUT."""
     varied: list[str]
     """All settings that were varied."""
     tried: Count
@@ -154,12 +154,6 @@ class Line:
     def _one(cls, name: str, one: Figures, summary: Summary) -> Line:
         pps, bps = (None, one.passed) if summary.bits else (one.passed, None)
         return cls(name, pps, bps, one.loss, one.p50_ns, one.p99_ns, one.cpu, one.energy)
-
-
-def interfaces_of(bench: Bench) -> tuple[str, ...]:
-    """The interfaces of the DUT."""
-    found: tuple[str, ...] = getattr(bench, "interfaces", None) or INTERFACES
-    return found
 
 
 def said(settings: Settings) -> str:
@@ -326,17 +320,13 @@ def printed(row: Row, _: object) -> Iterable[str]:
         yield from (f"  {line}" for line in summary.commands)
     for line in summary.in_application:
         yield f"  in the application: {line}"
-    for path, lines in commands.files(_changes(summary), _interfaces(row)):
+    for path, lines in commands.files(_changes(summary), row.summary.interfaces):
         yield f"after every boot: {path}"
         yield from (f"  {line}" for line in lines)
 
 
 def _changes(summary: Summary) -> list[change.Change]:
     return [change.Change(one.kind, one.name, one.value) for one in summary.changes]
-
-
-def _interfaces(_: Row) -> tuple[str, ...]:
-    return INTERFACES
 
 
 def write(rows: Sequence[Row], directory: Path | None) -> None:
@@ -348,7 +338,7 @@ def write(rows: Sequence[Row], directory: Path | None) -> None:
         where.mkdir(parents=True, exist_ok=True)
         lines = ["#!/bin/sh", *row.summary.commands]
         files.write_atomically(where / commands.SCRIPT_FILE, ("\n".join(lines) + "\n").encode())
-        for path, text in commands.files(_changes(row.summary), _interfaces(row)):
+        for path, text in commands.files(_changes(row.summary), row.summary.interfaces):
             files.write_atomically(where / Path(path).name, ("\n".join(text) + "\n").encode())
 
 

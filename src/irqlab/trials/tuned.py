@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, cast
 
 from irqlab.config.change import Change
-from irqlab.dut import changes, settable
+from irqlab.dut import settable
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.dut.settable import Settable
@@ -46,8 +46,7 @@ class TunedTrial(Trial[Any]):
     def measure(self, dut: Dut, conditions: Conditions) -> Any:
         """Makes the settings, waits until frames pass, and runs the trial. Raises DutError if the DUT refuses a setting."""
         dut.play_hosts(conditions.line_rate_bps)
-        changes.apply(dut, self.changes, dut.interfaces, conditions.processors)
-        if self.changes and dut.wait_forwarding(LIMIT_NS) is None:
+        if dut.tune(self.changes, conditions.processors) and dut.wait_forwarding(LIMIT_NS) is None:
             raise DutError("no frames pass any more")
         if self.processor is not None:
             conditions = replace(conditions, placement=replace(conditions.placement, application=self.processor))
@@ -70,6 +69,7 @@ class SurveyResult:
 
     spec: SurveyTrial
     settable: tuple[Settable, ...]
+    interfaces: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,14 @@ class SurveyTrial(Trial[SurveyResult]):
 
     def measure(self, dut: Dut, conditions: Conditions) -> SurveyResult:
         """Tries every setting, and puts it back."""
-        found = settable.find(dut, dut.interfaces, conditions.processors)
+        if not dut.interfaces:
+            raise DutError("what can be set is known only with an agent: --dut user@board --dut-ports eth0,eth1")
+        dut.play_hosts(conditions.line_rate_bps)
+        found = settable.find(dut, dut.interfaces, conditions.processors, dut.note)
+        if dut.wait_forwarding(LIMIT_NS) is None:
+            raise DutError("no frames pass any more after settings were tried")
         dut.kernel_log.check()
-        return SurveyResult(self, found)
+        return SurveyResult(self, found, tuple(dut.interfaces))
 
 
 SurveyTrial.result_type = SurveyResult

@@ -352,14 +352,14 @@ def test_schemes_are_put_back_even_if_the_agent_has_gone(tmp_path: Path, monkeyp
     if gone:
         assert one.remote is not None
         one.remote.broken = LiveError("gone")
-    assert one.restore_schemes() == ""
+    assert one.put_back() == ""
     assert [(irqmod / f"{way}_scheme").read_text() for way in ("rx", "tx")] == ["napi\n", "poll\n"]
     assert [entry.what for entry in journal.undo] == ["the address"]
     (irqmod / "rx_scheme").unlink()
     (irqmod / "tx_scheme").unlink()
     irqmod.rmdir()
     journal.note(dut._scheme_undo("eth0", "napi", "poll"))
-    assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.restore_schemes()
+    assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.put_back()
     assert prepare.Journal(PORTS).load()
 
 
