@@ -80,6 +80,8 @@ class LogFromNow(KernelLog):
 class LiveDut(Dut):
     """The device under test. `rpc` is the tester on the ports; commands for the agent go to `remote`."""
 
+    _schemes_noted = False
+
     def __init__(self, config: LiveConfig, ports: Ports, remote: Remote | None) -> None:
         calls = _Calls(ports, remote)
         super().__init__(calls, LogFromNow(calls, remote is not None))
@@ -260,8 +262,9 @@ class LiveDut(Dut):
 
     def _note_schemes(self) -> None:
         """Notes the schemes in force in the journal, once."""
-        if self._prepared is not None:
+        if self._schemes_noted:
             return
+        self._schemes_noted = True
         self._open_journal()
         for interface in self.interfaces:
             if found := schemes.read(self, interface):

@@ -193,7 +193,19 @@ def better(summary: Summary) -> bool:
         return False
     if summary.keeps and not summary.defaults_keep:
         return True
-    return min(summary.gains) > 0 and Spread.of(summary.gains).median > AS_GOOD
+    return min(summary.gains) > 0 and Spread.of(summary.gains).median > AS_GOOD and not fragile(summary)
+
+
+def fragile(summary: Summary) -> bool:
+    """Whether the recommendation is worse than the defaults at loads that were held back, on the whole."""
+    goals = metrics_of(summary)
+    ratios = [
+        after / before if not metric.more else before / after
+        for _, usual, now in summary.held_back
+        for metric in goals
+        if (before := metric.of(usual)) and (after := metric.of(now))
+    ]
+    return bool(ratios) and sum(ratios) / len(ratios) > 1
 
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
@@ -213,6 +225,11 @@ def _verdicts(row: Row) -> Iterator[str]:
         return
     if not better(summary):
         found = _figures(member.defaults, summary)
+        if summary.settings and fragile(summary):
+            held = "; ".join(_beside(metrics_of(summary), summary.held_back))
+            tried = said(summary.settings)
+            yield f"{who}: keep the defaults ({found}): {tried} is better at this load only, not near it: {held}."
+            return
         yield f"{who}: keep the defaults ({found}): no difference beyond chance in {summary.tried} settings."
         return
     yield f"{who}: {said(summary.settings)} gives {'; '.join(_gained(summary))}."
