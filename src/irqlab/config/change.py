@@ -16,7 +16,7 @@ ETHTOOL: dict[Kind, str] = {"channels": "-L", "ring": "-G", "coalesce": "-C"}
 
 
 @dataclass(frozen=True)
-class Change:
+class Chosen:
     """A setting and its value, on every interface of the DUT that is under test."""
 
     kind: Kind

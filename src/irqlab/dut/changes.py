@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from irqlab.config.change import ETHTOOL, TOGETHER, Change
+from irqlab.config.change import ETHTOOL, TOGETHER, Chosen
 from irqlab.config.placement import Interrupts, Placement
 from irqlab.config.placement import processors as parsed
 from irqlab.dut import processors
@@ -18,7 +18,7 @@ UNCHANGED = ("no change", "unmodified")
 Step = Callable[[], None]
 
 
-def apply(dut: Agent, changes: Sequence[Change], interfaces: Sequence[str], cpus: int) -> None:
+def apply(dut: Agent, changes: Sequence[Chosen], interfaces: Sequence[str], cpus: int) -> None:
     """Makes the settings on every interface. Raises DutError with the DUT's words if it refuses one.
 
     A setting may need another one first (a scheme that goes with another), so one that is refused is tried again after the rest.
@@ -36,7 +36,7 @@ def apply(dut: Agent, changes: Sequence[Change], interfaces: Sequence[str], cpus
         left = [step for step, _ in refused]
 
 
-def _steps(dut: Agent, changes: Sequence[Change], interfaces: Sequence[str], cpus: int) -> Iterator[Step]:
+def _steps(dut: Agent, changes: Sequence[Chosen], interfaces: Sequence[str], cpus: int) -> Iterator[Step]:
     for kind in TOGETHER:
         words = [word for one in changes if one.kind == kind for word in (one.name, one.value)]
         if words:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, dut_mac, stream, tester_ip, tester_mac
-from irqlab.config.change import Change
+from irqlab.config.change import Chosen
 from irqlab.config.placement import Placement
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import changes, counters, napi, processors, schemes
@@ -82,10 +82,10 @@ class Dut(Agent, ABC):
     def counters(self) -> Counters:
         """Reads the kernel's counters."""
 
-    def note(self, usual: Change) -> None:
+    def note(self, usual: Chosen) -> None:
         """Called before a setting is changed first, with its own value. In the lab the DUT ends with the trial."""
 
-    def tune(self, wanted: Sequence[Change], cpus: int) -> bool:
+    def tune(self, wanted: Sequence[Chosen], cpus: int) -> bool:
         """Makes settings; others have their own values. Returns whether any was changed. Raises DutError (irqlab.dut.changes)."""
         changes.apply(self, wanted, self.interfaces, cpus)
         return bool(wanted)

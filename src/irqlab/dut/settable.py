@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from irqlab.config.change import Change, Kind
+from irqlab.config.change import Chosen, Kind
 from irqlab.dut import changes, facts
 from irqlab.dut.agent import Agent, DutError
 
@@ -50,7 +50,7 @@ class Settable:
     """They are numbers, so that what is near to a good one is probably good."""
 
 
-Note = Callable[[Change], None]
+Note = Callable[[Chosen], None]
 """Called with a setting and its own value before it is changed first."""
 
 
@@ -68,7 +68,7 @@ def find(dut: Agent, interfaces: Sequence[str], cpus: int, note: Note = lambda _
         *_host(dut, interfaces, cpus),
     )
     for one in found:
-        note(Change(one.kind, one.name, one.now))
+        note(Chosen(one.kind, one.name, one.now))
     return found
 
 
@@ -86,7 +86,7 @@ def _tried(
         put(now)
     except DutError:  # it is to be read only
         return
-    note(Change(kind, name, now))
+    note(Chosen(kind, name, now))
     kept = []
     for value in values:
         try:

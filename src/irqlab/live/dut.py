@@ -17,7 +17,7 @@ from typing import Any
 
 from irqlab.config import engine
 from irqlab.config.addresses import PORTS, dut_ip, tester_ip
-from irqlab.config.change import ETHTOOL, TOGETHER, Change
+from irqlab.config.change import ETHTOOL, TOGETHER, Chosen
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import changes, counters, napi, schemes
@@ -101,7 +101,7 @@ class LiveDut(Dut):
         """Those that were set last; None: none, or not for certain."""
         self._prepared: int | None = None
         """Entries of the journal that are not ours; None: it was not opened."""
-        self._usual: dict[tuple[str, str], Change] = {}
+        self._usual: dict[tuple[str, str], Chosen] = {}
         """Settings with the values that they had, by kind and name."""
         self._changed: set[tuple[str, str]] = set()
 
@@ -283,7 +283,7 @@ class LiveDut(Dut):
         journal.dut = self.config.dut
         self._prepared = len(journal.undo)
 
-    def note(self, usual: Change) -> None:
+    def note(self, usual: Chosen) -> None:
         """Notes in the journal how a setting gets its own value back."""
         if (usual.kind, usual.name) in self._usual:
             return
@@ -292,7 +292,7 @@ class LiveDut(Dut):
             self._journal.note(undo)
         self._usual[usual.kind, usual.name] = usual
 
-    def tune(self, wanted: Sequence[Change], cpus: int) -> bool:
+    def tune(self, wanted: Sequence[Chosen], cpus: int) -> bool:
         """Makes settings, and puts those back that an earlier call has made. Raises DutError."""
         asked: set[tuple[str, str]] = {(one.kind, one.name) for one in wanted}
         back = [self._usual[key] for key in sorted(self._changed - asked)]
@@ -360,7 +360,7 @@ class _Calls:
         return self._remote.guest(command, limit_ns, watched, **arguments)
 
 
-def _undo(usual: Change, interfaces: Sequence[str]) -> list[Undo]:
+def _undo(usual: Chosen, interfaces: Sequence[str]) -> list[Undo]:
     """How a setting gets a value back: on every interface, or once."""
     what = f"{usual.name} {usual.value}"
     if usual.kind == "sysctl":
@@ -375,7 +375,7 @@ def _undo(usual: Change, interfaces: Sequence[str]) -> list[Undo]:
     return [Undo("dut", f"{interface}: {what}", ("sh", "-c", _quietly(usual, interface))) for interface in interfaces]
 
 
-def _quietly(usual: Change, interface: str) -> str:
+def _quietly(usual: Chosen, interface: str) -> str:
     """A command of ethtool that does not fail if the value is in force already."""
     known = "|".join(f'*"{text}"*' for text in changes.UNCHANGED)
     command = f"ethtool {ETHTOOL[usual.kind]} {interface} {usual.name} {usual.value}"

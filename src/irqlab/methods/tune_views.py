@@ -342,8 +342,8 @@ def printed(row: Row, _: object) -> Iterable[str]:
         yield from (f"  {line}" for line in lines)
 
 
-def _changes(summary: Summary) -> list[change.Change]:
-    return [change.Change(one.kind, one.name, one.value) for one in summary.changes]
+def _changes(summary: Summary) -> list[change.Chosen]:
+    return [change.Chosen(one.kind, one.name, one.value) for one in summary.changes]
 
 
 def write(rows: Sequence[Row], directory: Path | None) -> None:

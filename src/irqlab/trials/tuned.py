@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, cast
 
-from irqlab.config.change import Change
+from irqlab.config.change import Chosen
 from irqlab.dut import settable
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
@@ -26,7 +26,7 @@ class TunedTrial(Trial[Any]):
     """A trial after settings were made. The result is the trial's."""
 
     trial: Trial[Any]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Chosen, ...] = ()
     processor: int | None = None
     """Of the application, if the trial has one; None: the testbed's choice."""
 
@@ -96,7 +96,7 @@ class TunedBench:
     """A bench on which settings are made before each trial: a Bench, for the methods that it is given to."""
 
     bench: Bench
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Chosen, ...] = ()
     processor: int | None = None
     """Of the application; None: the bench's choice."""
 
@@ -110,6 +110,6 @@ class TunedBench:
         return getattr(self.bench, name)
 
 
-def tuned(bench: Bench, changes: tuple[Change, ...], processor: int | None = None) -> Bench:
+def tuned(bench: Bench, changes: tuple[Chosen, ...], processor: int | None = None) -> Bench:
     """The bench with settings that are made before each trial."""
     return cast(Bench, TunedBench(bench, changes, processor))

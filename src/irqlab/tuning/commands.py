@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irqlab.config.change import ETHTOOL, TOGETHER, Change, Kind
+from irqlab.config.change import ETHTOOL, TOGETHER, Chosen, Kind
 from irqlab.config.placement import mask, processors
 
 LINK: dict[tuple[Kind, str], str] = {
@@ -30,7 +30,7 @@ LINK_FILE, RULES_FILE, SYSCTL_FILE, SCRIPT_FILE = (
 )
 
 
-def script(changes: Sequence[Change], interfaces: Sequence[str]) -> list[str]:
+def script(changes: Sequence[Chosen], interfaces: Sequence[str]) -> list[str]:
     """Shell commands, for now."""
     lines: list[str] = []
     for interface in interfaces:
@@ -53,12 +53,12 @@ def script(changes: Sequence[Change], interfaces: Sequence[str]) -> list[str]:
     return [*lines, *(f"sysctl -w {one.name}={one.value}" for one in changes if one.kind == "sysctl")]
 
 
-def in_order(changes: Sequence[Change]) -> list[Change]:
+def in_order(changes: Sequence[Chosen]) -> list[Chosen]:
     """The files, schemes last: they start with their settings."""
     return sorted((one for one in changes if one.kind == "file"), key=lambda one: one.name.endswith("_scheme"))
 
 
-def files(changes: Sequence[Change], interfaces: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def files(changes: Sequence[Chosen], interfaces: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Files that make them after every boot: their paths and lines. Interrupts have none."""
     link = [LINK[one.kind, one.name].format(_yes(one.value)) for one in changes if (one.kind, one.name) in LINK]
     if link:
@@ -72,7 +72,7 @@ def files(changes: Sequence[Change], interfaces: Sequence[str]) -> Iterator[tupl
         yield SYSCTL_FILE, sysctls
 
 
-def _rules(changes: Sequence[Change], interface: str) -> Iterator[str]:
+def _rules(changes: Sequence[Chosen], interface: str) -> Iterator[str]:
     begin = f'ACTION=="add|move", SUBSYSTEM=="net", NAME=="{interface}"'
     attributes = [f'ATTR{{{one.name}}}="{one.value}"' for one in in_order(changes)]
     attributes += [f'ATTR{{queues/rx-0/rps_cpus}}="{_mask(one.value)}"' for one in changes if one.kind == "rps"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from irqlab.config.change import Change, Kind
+from irqlab.config.change import Chosen, Kind
 from irqlab.config.schemes import SETTINGS
 from irqlab.dut.settable import Settable
 from irqlab.errors import IrqlabError
@@ -39,7 +39,7 @@ class Parameter:
     """The word for it in --only, --without and --fixed."""
     where: Where
     inner: str
-    """Its name there (irqlab.config.change.Change)."""
+    """Its name there (irqlab.config.change.Chosen)."""
     values: tuple[str, ...]
     default: str
     ordered: bool
@@ -114,12 +114,12 @@ class Space:
                 seen.append(kept)
                 yield kept
 
-    def changes(self, settings: Settings) -> tuple[Change, ...]:
+    def changes(self, settings: Settings) -> tuple[Chosen, ...]:
         """What is to be set in the DUT."""
         whole = {**self.fixed, **settings}
         known = {one.name: one for one in self.all_parameters}
         return tuple(
-            Change(one.where, one.inner, value) for name, value in whole.items() if (one := known[name]).where != "application"
+            Chosen(one.where, one.inner, value) for name, value in whole.items() if (one := known[name]).where != "application"
         )
 
     @property

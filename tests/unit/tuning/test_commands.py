@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from irqlab.config.change import Change
+from irqlab.config.change import Chosen
 from irqlab.tuning.commands import files, script
 
 CHANGES = (
-    Change("file", "irqmod/rx_scheme", "hybrid"),
-    Change("coalesce", "adaptive-rx", "off"),
-    Change("coalesce", "rx-usecs", "20"),
-    Change("coalesce", "rx-usecs-irq", "5"),
-    Change("ring", "rx", "512"),
-    Change("file", "irqmod/rx_weight", "8"),
-    Change("sysctl", "net.core.netdev_budget", "64"),
-    Change("interrupts", "1", "0"),
-    Change("rps", "", "0,1"),
+    Chosen("file", "irqmod/rx_scheme", "hybrid"),
+    Chosen("coalesce", "adaptive-rx", "off"),
+    Chosen("coalesce", "rx-usecs", "20"),
+    Chosen("coalesce", "rx-usecs-irq", "5"),
+    Chosen("ring", "rx", "512"),
+    Chosen("file", "irqmod/rx_weight", "8"),
+    Chosen("sysctl", "net.core.netdev_budget", "64"),
+    Chosen("interrupts", "1", "0"),
+    Chosen("rps", "", "0,1"),
 )
 
 

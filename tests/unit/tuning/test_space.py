@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from irqlab.config.change import Change
+from irqlab.config.change import Chosen
 from irqlab.dut.settable import Settable, choices
 from irqlab.errors import IrqlabError
 from irqlab.tuning import space
@@ -47,7 +47,7 @@ def test_only_without_and_fixed() -> None:
     held = made(fixed="adaptive-rx=off,rx-usecs=33")
     assert held.fixed == {"adaptive-rx": "off", "rx-usecs": "33"}
     assert held.changes({"ring-rx": "64"}) == (
-        Change("coalesce", "adaptive-rx", "off"), Change("coalesce", "rx-usecs", "33"), Change("ring", "rx", "64"),
+        Chosen("coalesce", "adaptive-rx", "off"), Chosen("coalesce", "rx-usecs", "33"), Chosen("ring", "rx", "64"),
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_an_application_adds_how_it_waits() -> None:
     whole = space.chosen(found, None, None, None)
     assert whole.canonical({"busy-poll-usecs": "10"}) == {}
     assert whole.canonical({"wait": "busy-read", "busy-poll-usecs": "10"}) == {"wait": "busy-read", "busy-poll-usecs": "10"}
-    assert whole.changes({"wait": "suspend", "threaded": "1"}) == (Change("file", "threaded", "1"),)
+    assert whole.changes({"wait": "suspend", "threaded": "1"}) == (Chosen("file", "threaded", "1"),)
 
 
 @pytest.mark.parametrize(
