@@ -33,7 +33,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from irqlab.check import catalogue, clock
+from irqlab import units
+from irqlab.check import catalogue
 from irqlab.errors import IrqlabError
 from irqlab.setup import drivers, kernel, kernel_sources
 from irqlab.setup.nics import TABLE
@@ -243,7 +244,7 @@ def part_s(budget: str, only: str) -> float:
     """The part of a budget, in seconds, that rows have whose names begin so."""
     rows = [row for row in catalogue.rows() if not row.deep]
     share = sum(row.share for row in rows if row.name.startswith(only)) / sum(row.share for row in rows)
-    return max(clock.LEAST_S, clock.seconds(budget) * share)
+    return max(units.LEAST_S, units.host_seconds(budget, "--budget") * share)
 
 
 def kept_of(name: str, budget: str, document: Mapping[str, Any], only: str = "") -> Kept:

@@ -6,13 +6,19 @@ Digits are grouped and units attached with a narrow no-break space; `plain` repl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from irqlab.errors import IrqlabError
 
 NARROW = "\u202f"
 """NARROW NO-BREAK SPACE."""
 NONE = "\u2013"
 """Shown where there is no value."""
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+LEAST_S = 10.0
+"""Of host time that a user may ask for."""
 
 
 def plain(text: str) -> str:
@@ -89,6 +95,11 @@ def share(ratio: float) -> str:
     return f"{ratio:g}{NARROW}\N{MULTIPLICATION SIGN}" if ratio >= 2 else f"{ratio * 100:g}{NARROW}%"
 
 
+def share_near(ratio: float) -> str:
+    """As `share`, of a ratio that was not asked for: 63.4 %."""
+    return share(round(ratio, 3))
+
+
 def share_of(ratio: float, what: str = "the throughput") -> str:
     """The same in a sentence: 110 % of the throughput, 4x the throughput."""
     return f"{share(ratio)}{' ' if ratio >= 2 else ' of '}{what}"
@@ -122,3 +133,12 @@ def driver_of(row: Mapping[str, Any]) -> str:
     if rx is None and tx is None:
         return str(row["driver"])
     return f"{str(row['driver']).removeprefix('irqmod_')} {variant or f'{rx or NONE}/{tx or NONE}'}"
+
+
+def host_seconds(text: str, option: str) -> float:
+    """A time of the host from an option: 300, 90s, 5m, 1h, 1d. Raises IrqlabError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
+    found = float(match[1]) * UNITS_S[match[2] or "s"] if match else 0.0
+    if not match or found < LEAST_S:
+        raise IrqlabError(f"{option} {text}: must be a time of at least {LEAST_S:.0f} s, for example 90s, 5m or 1h")
+    return found

@@ -7,25 +7,11 @@ It is counted in CPU time of this process and of its children, so that a busy ho
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from irqlab.errors import IrqlabError
 from irqlab.qemu.watchdog import cpu_seconds
-
-UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-LEAST_S = 10.0
-
-
-def seconds(text: str, option: str = "--budget") -> float:
-    """A duration: 300, 90s, 5m, 1h, 1d. Raises IrqlabError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
-    found = float(match[1]) * UNITS_S[match[2] or "s"] if match else 0.0
-    if not match or found < LEAST_S:
-        raise IrqlabError(f"{option} {text}: must be a time of at least {LEAST_S:.0f} s, for example 90s, 5m or 1h")
-    return found
 
 
 def cpu_s() -> float:

@@ -11,7 +11,7 @@ import typer
 
 from irqlab import files, units
 from irqlab.check import answer, catalogue, session
-from irqlab.check.clock import Budget, seconds
+from irqlab.check.clock import Budget
 from irqlab.check.row import FAIL
 from irqlab.check.session import Checked
 from irqlab.cli import options as opt
@@ -50,7 +50,7 @@ def command(
     if len(request.testbeds) > 1:
         raise IrqlabError("--driver: give one driver with one scheme")
     rows = catalogue.chosen([name.strip() for name in (only or "").split(",") if name.strip()], deep)
-    budget_s = seconds(budget)
+    budget_s = units.host_seconds(budget, "--budget")
     if request.testbeds[0].round_ns:
         raise IrqlabError("--cpus, --quantum: a driver is checked on one processor")
     testbed = Testbed.resolve(Testbed.on_card(request.testbeds[0]))

@@ -14,13 +14,13 @@ from rich.console import Console
 
 from irqlab import units
 from irqlab.check import beside as checks
-from irqlab.check import clock
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, complain, save, show_document
 from irqlab.compare import beside, loads, sides, verdict
 from irqlab.compare import tables as printed
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
+from irqlab.methods.options import check_rate
 from irqlab.present import terminal as tables
 from irqlab.report import comparison
 from irqlab.results import document
@@ -83,6 +83,7 @@ def command(
     fail_on: FailOn = None,
     top: TopOption = printed.TOP,
     memory: MemoryOption = False,
+    rate: opt.RateOption = None,
     check: CheckOption = None,
     request: opt.Request,
     json_file: opt.JsonFile = None,
@@ -91,7 +92,8 @@ def command(
     """Compares two sides; prints tables and one sentence, writes files. Exit code 1 if a metric is worse than allowed."""
     check_outputs(json_file, report_file)
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
-    budget_s = None if check is None else clock.seconds(check, "--check")
+    budget_s = None if check is None else units.host_seconds(check, "--check")
+    check_rate(rate)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     if request.ensemble.members < loads.FEWEST:
@@ -109,7 +111,7 @@ def command(
     _check_members(kept, request.ensemble.members)
     outcome = Outcome()
     if request.testbeds:
-        found_by = loads.method(len(request.testbeds), request.sizes, kept, alone=b is None, memory=memory)
+        found_by = loads.method(len(request.testbeds), request.sizes, kept, alone=b is None, memory=memory, rate_pps=rate)
         ensembles = [replace(request.ensemble, variants=loads.BOOTS)] * len(request.testbeds)
         name = throughput.METHOD.name
         outcome = measure(request.testbeds, request.workloads(), request.jobs, found_by, "compare", name, ensembles)

@@ -33,9 +33,9 @@ from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.bench import Bench
 
-METHODS = ("throughput", "loss", "latency", "burst", "recovery", "application", "cliff")
-_ONLY_LAB = ("busy_poll_us", "irq_suspend_timeout_ns", "ksoftirqd_nice")
-"""Options of methods that change the device in ways that are not put back."""
+METHODS = ("throughput", "loss", "latency", "burst", "recovery", "application", "cliff", "tune")
+_ONLY_LAB = ("busy_poll_us", "irq_suspend_timeout_ns", "ksoftirqd_nice", "ensemble")
+"""Options of methods that change the device in ways that are not put back; --repeat stands for ensembles."""
 WAITS = ("block", "epoll")
 """How an application on a real device may wait for frames: no settings of the device belong to these."""
 RELATIVE_WIDTH = 0.005
@@ -250,6 +250,8 @@ def _add(method: Method) -> None:
     assert run_method is not None
 
     def go(common: Common, files: Files, own: dict[str, Any]) -> None:
+        if not method.repeats:
+            own, common = {**own, "ensemble": common.ensemble.members}, replace(common, ensemble=Ensemble())
         options = method.options(**own)
         if (wait := own.get("wait")) is not None and not set(wait.split(",")) <= set(WAITS):
             raise IrqlabError(f"--wait {wait}: on real ports allowed are {' and '.join(WAITS)}")

@@ -19,6 +19,7 @@ from irqlab.cli import options as opt
 from irqlab.cli.output import check_directory, show_document
 from irqlab.compare import matrix
 from irqlab.errors import IrqlabError
+from irqlab.methods.options import check_rate
 from irqlab.report import write_html
 from irqlab.results import document as results
 from irqlab.results.document import MethodResult
@@ -57,12 +58,14 @@ def command(
     schemes: SchemesOption = None,
     profile: Profiled = False,
     scheduler: Scheduler = None,
+    rate: opt.RateOption = None,
     request: opt.Request,
     out: Out = Path("results/matrix"),
 ) -> None:
     """Measures the grid; drivers are specified as for irqlab compare. Cached results are reused."""
     check_directory(out)
-    grid = _Grid(request, profile)
+    check_rate(rate)
+    grid = _Grid(request, profile, rate)
     try:
         with terminate_like_ctrl_c():
             testbeds = matrix.testbeds(
@@ -95,7 +98,8 @@ def _cluster() -> Any:
 class _Grid:
     """The cells of the grid and their results so far."""
 
-    def __init__(self, request: opt.Request, profiled: bool) -> None:
+    def __init__(self, request: opt.Request, profiled: bool, rate_pps: float | None) -> None:
+        self.rate_pps = rate_pps
         self.request = request
         self.profiled = profiled
         self.done: dict[tuple[int, int], list[MethodResult]] = {}
@@ -119,7 +123,7 @@ class _Grid:
             runner.run("measuring", cells)
 
     def _one(self, runner: TrialRunner, place: tuple[int, int]) -> None:
-        found = matrix.measure(runner, self.request.workloads()[place[1]], self.profiled)
+        found = matrix.measure(runner, self.request.workloads()[place[1]], self.profiled, self.rate_pps)
         with self._lock:
             self.done[place] = found
 

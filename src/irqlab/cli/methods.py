@@ -68,7 +68,7 @@ def command(method: Method) -> Callable[..., None]:
     measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [request, *own_options(method), *rest]
     )
-    return opt.asks(*method.shared, *opt.ENSEMBLE, **method.fixed)(measured)
+    return opt.asks(*method.shared, *(opt.ENSEMBLE if method.repeats else ()), **method.fixed)(measured)
 
 
 def own_options(method: Method) -> list[inspect.Parameter]:

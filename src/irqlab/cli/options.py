@@ -38,6 +38,7 @@ __all__ = [
     "TRIAL",
     "JsonFile",
     "PlotsDirectory",
+    "RateOption",
     "ReportFile",
     "Request",
     "Shared",
@@ -301,6 +302,15 @@ ReportFile = Annotated[
     Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.", rich_help_panel=_RESULTS)
 ]
 
+RateOption = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        help="The load at which latencies are compared, in frames/s per direction; a fifth of it is for costs, twice it for "
+        "overload; default: a little below the throughput.",
+        rich_help_panel=_LOAD,
+    ),
+]
 PlotsDirectory = Annotated[
     Path | None,
     typer.Option(

@@ -73,15 +73,19 @@ def method(
     alone: bool = False,
     memory: bool = False,
     profiled: bool = True,
+    rate_pps: float | None = None,
 ) -> Method:
     """The method run for each member of each side and frame size: the throughput search, then the same loads on both sides.
 
     `count`: of sides that are measured. `kept`: rows of a side that is known already. `alone`: there is no other side yet, so
-    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics.
+    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics. `rate_pps`: the load of
+    latencies in each direction, instead of one below the lowest throughput.
     """
     meetings = {size: _Meeting(count) for size in sizes}
 
     def bases(workload: Workload) -> tuple[float, ...]:
+        if rate_pps is not None:
+            return (known_base(kept, workload, costs.base_at(rate_pps)) if kept else costs.base_at(rate_pps),)
         found = costs.base_rates(meetings[workload.size].lowest_pps())
         return found if alone else (known_base(kept, workload, found[0]) if kept else found[0],)
 

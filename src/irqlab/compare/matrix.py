@@ -64,10 +64,11 @@ def _config(text: str, common: TestbedConfig) -> TestbedConfig:
     return side.testbed
 
 
-def measure(runner: TrialRunner, workload: Workload, profiled: bool) -> list[MethodResult]:
-    """Measures a cell."""
+def measure(runner: TrialRunner, workload: Workload, profiled: bool, rate_pps: float | None = None) -> list[MethodResult]:
+    """Measures a cell. `rate_pps`: the load of latencies in each direction, instead of one below the cell's throughput."""
     known = throughput.run(runner, workload)
-    return [known, costs.run(runner, workload, known, profiled=profiled)]
+    base_pps = None if rate_pps is None else costs.base_at(rate_pps)
+    return [known, costs.run(runner, workload, known, base_pps, profiled=profiled)]
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> str:

@@ -77,6 +77,8 @@ class Place:
     ethtool: str = ""
     napi: str = ""
     """Its name in the kernel's netdev.yaml; made when the links are up (irqlab.dut.napi)."""
+    schemes: tuple[str, ...] = ()
+    """The schemes of our drivers that it is a setting of; empty: of none, or of all."""
 
     @property
     def of_engine(self) -> bool:
@@ -96,17 +98,36 @@ class Schemes:
     """One of VARIANTS, which implies rx and tx; None: these are given separately."""
     weight: Annotated[
         int | None,
-        Place("--weight", "napi, dim, hybrid: most frames per poll, 1 to 64; default: half the ring.", file="irqmod/rx_weight"),
+        Place(
+            "--weight",
+            "napi, dim, hybrid: most frames per poll, 1 to 64; default: half the ring.",
+            file="irqmod/rx_weight",
+            schemes=("napi", "dim", "hybrid"),
+        ),
     ] = None
     cliff_pps: Annotated[
         int | None,
-        Place("--cliff", "hybrid: frames/s at which it changes from disable-enable to NAPI.", file="irqmod/rx_cliff_pps"),
+        Place(
+            "--cliff",
+            "hybrid: frames/s at which it changes from disable-enable to NAPI.",
+            file="irqmod/rx_cliff_pps",
+            schemes=("hybrid",),
+        ),
     ] = None
     epsilon_permille: Annotated[
-        int | None, Place("--epsilon", "hybrid: hysteresis around the cliff, in permille.", file="irqmod/rx_epsilon_permille")
+        int | None,
+        Place(
+            "--epsilon",
+            "hybrid: hysteresis around the cliff, in permille.",
+            file="irqmod/rx_epsilon_permille",
+            schemes=("hybrid",),
+        ),
     ] = None
     rate_window_ms: Annotated[
-        int | None, Place("--rate-window", "hybrid: period of the rate estimate, in ms.", file="irqmod/rx_rate_window_ms")
+        int | None,
+        Place(
+            "--rate-window", "hybrid: period of the rate estimate, in ms.", file="irqmod/rx_rate_window_ms", schemes=("hybrid",)
+        ),
     ] = None
     above: Annotated[
         str | None,
@@ -114,17 +135,23 @@ class Schemes:
             "--above",
             "hybrid: what NAPI does above the cliff: napi (as in the paper), paced (RX stays masked, a timer starts each poll).",
             file="irqmod/rx_above",
+            schemes=("hybrid",),
         ),
     ] = None
     above_weight: Annotated[
         int | None,
         Place(
-            "--above-weight", "hybrid: maximum frames per poll; in the paper 2; default: --weight.", file="irqmod/rx_above_weight"
+            "--above-weight",
+            "hybrid: maximum frames per poll; in the paper 2; default: --weight.",
+            file="irqmod/rx_above_weight",
+            schemes=("hybrid",),
         ),
     ] = None
     quota: Annotated[
         int | None,
-        Place("--quota", "polling: maximum frames per poll; 0: as many as there are.", file="irqmod/rx_quota"),
+        Place(
+            "--quota", "polling: maximum frames per poll; 0: as many as there are.", file="irqmod/rx_quota", schemes=("polling",)
+        ),
     ] = None
     queue_high: Annotated[
         int | None,
@@ -132,19 +159,35 @@ class Schemes:
             "--queue-high",
             "polling: stop receiving at this many frames in queues behind the driver, up to 96; default: 0, no limit.",
             file="irqmod/rx_queue_high",
+            schemes=("polling",),
         ),
     ] = None
     queue_low: Annotated[
         int | None,
-        Place("--queue-low", "polling: receive again at this many frames, up to 95; default: 8.", file="irqmod/rx_queue_low"),
+        Place(
+            "--queue-low",
+            "polling: receive again at this many frames, up to 95; default: 8.",
+            file="irqmod/rx_queue_low",
+            schemes=("polling",),
+        ),
     ] = None
     cpu_percent: Annotated[
         int | None,
-        Place("--cpu-percent", "polling: maximum share of the CPU; 100: no limit.", file="irqmod/rx_cpu_percent"),
+        Place(
+            "--cpu-percent",
+            "polling: maximum share of the CPU; 100: no limit.",
+            file="irqmod/rx_cpu_percent",
+            schemes=("polling",),
+        ),
     ] = None
     user_percent: Annotated[
         int | None,
-        Place("--user-percent", "ifpoll: share of the CPU that is left to processes.", file="irqmod/rx_user_percent"),
+        Place(
+            "--user-percent",
+            "ifpoll: share of the CPU that is left to processes.",
+            file="irqmod/rx_user_percent",
+            schemes=("ifpoll",),
+        ),
     ] = None
     pause_usecs: Annotated[
         int | None,
@@ -152,6 +195,7 @@ class Schemes:
             "--pause-usecs",
             "shrink: how long RX stays masked after each pass, in µs; 0: not at all.",
             file="irqmod/rx_pause_usecs",
+            schemes=("shrink",),
         ),
     ] = None
     timer_without: Annotated[
@@ -160,19 +204,27 @@ class Schemes:
             "--timer-without",
             "timer: the optimisation to disable: nothing, irq_off, top_half, backlog, refill or retry.",
             file="irqmod/rx_timer_without",
+            schemes=("timer",),
         ),
     ] = None
     timer_refill: Annotated[
         str | None,
-        Place("--timer-refill", "timer: when the ring is refilled: softirq, poll or half.", file="irqmod/rx_timer_refill"),
+        Place(
+            "--timer-refill",
+            "timer: when the ring is refilled: softirq, poll or half.",
+            file="irqmod/rx_timer_refill",
+            schemes=("timer",),
+        ),
     ] = None
     de_without: Annotated[
         str | None,
-        Place("--de-without", "de: the pauses to disable: nothing, tick, pauses.", file="irqmod/rx_de_without"),
+        Place("--de-without", "de: the pauses to disable: nothing, tick, pauses.", file="irqmod/rx_de_without", schemes=("de",)),
     ] = None
     rate_usecs: Annotated[
         int | None,
-        Place("--rate-usecs", "rate: minimum time between two TX interrupts, in µs.", file="irqmod/tx_rate_usecs"),
+        Place(
+            "--rate-usecs", "rate: minimum time between two TX interrupts, in µs.", file="irqmod/tx_rate_usecs", schemes=("rate",)
+        ),
     ] = None
     off_without: Annotated[
         str | None,
@@ -180,6 +232,7 @@ class Schemes:
             "--off-without",
             "off: the part to disable: nothing, batch, receive, timer; all: as in Spanos et al. (2008).",
             file="irqmod/tx_off_without",
+            schemes=("off",),
         ),
     ] = None
     defer_hard_irqs: Annotated[
@@ -204,13 +257,21 @@ class Schemes:
             "--rx-usecs",
             "timer, ifpoll, hybrid with --above paced: polling period in µs; LAN78xx: how long the chip collects frames.",
             ethtool="rx-usecs",
+            schemes=("timer", "ifpoll", "hybrid"),
         ),
     ] = None
     tx_usecs: Annotated[
         int | None,
-        Place("--tx-usecs", "coalesce, off: maximum time in µs until sent packets are freed.", ethtool="tx-usecs"),
+        Place(
+            "--tx-usecs",
+            "coalesce, off: maximum time in µs until sent packets are freed.",
+            ethtool="tx-usecs",
+            schemes=("coalesce", "off"),
+        ),
     ] = None
-    tx_frames: Annotated[int | None, Place("--tx-frames", "coalesce: packets per TX interrupt.", ethtool="tx-frames")] = None
+    tx_frames: Annotated[
+        int | None, Place("--tx-frames", "coalesce: packets per TX interrupt.", ethtool="tx-frames", schemes=("coalesce",))
+    ] = None
     rx: Annotated[
         str | None,
         Place(

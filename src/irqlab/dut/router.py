@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, dut_mac, stream, tester_ip, tester_mac
+from irqlab.config.change import Chosen
 from irqlab.config.placement import Placement
 from irqlab.config.testbed import DutConfig
-from irqlab.dut import counters, napi, processors, schemes
+from irqlab.dut import changes, counters, napi, processors, schemes
 from irqlab.dut.agent import Agent, Calls, DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.kernel_log import KernelLog
@@ -80,6 +81,14 @@ class Dut(Agent, ABC):
     @abstractmethod
     def counters(self) -> Counters:
         """Reads the kernel's counters."""
+
+    def note(self, usual: Chosen) -> None:
+        """Called before a setting is changed first, with its own value. In the lab the DUT ends with the trial."""
+
+    def tune(self, wanted: Sequence[Chosen], cpus: int) -> bool:
+        """Makes settings; others have their own values. Returns whether any was changed. Raises DutError (irqlab.dut.changes)."""
+        changes.apply(self, wanted, self.interfaces, cpus)
+        return bool(wanted)
 
     def wait_forwarding(self, limit_ns: int = PROBE_LIMIT_NS) -> int | None:
         """Waits until several frames in a row pass both ways; returns the virtual ns it took, or None after `limit_ns`.

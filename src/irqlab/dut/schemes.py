@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from irqlab.config import engine
 from irqlab.config.schemes import SETTINGS, VARIANT_RING, VARIANT_TX_FRAMES, Schemes, Setting
 from irqlab.dut.agent import Agent
+from irqlab.dut.facts import Rings, rings_of
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
 from irqlab.setup import drivers
@@ -28,25 +29,9 @@ class SchemeError(IrqlabError):
     """A scheme or one of its settings was rejected; the message includes the DUT's error."""
 
 
-@dataclass(frozen=True)
-class Rings:
-    """Ring sizes of an interface (ethtool -g)."""
-
-    rx: int
-    tx: int
-    rx_max: int
-    tx_max: int
-
-
 def rings(dut: Agent, interface: str) -> Rings | None:
     """The ring sizes of an interface; None if its driver does not report them."""
-    text = dut.attempt("ethtool", "-g", interface)["out"]
-    most, _, current = text.partition("Current hardware settings")
-    found = [dict(re.findall(r"^(RX|TX):\s+(\d+)$", part, re.MULTILINE)) for part in (most, current)]
-    if any(key not in part for part in found for key in ("RX", "TX")):
-        return None
-    (rx_max, tx_max), (rx, tx) = ((int(part["RX"]), int(part["TX"])) for part in found)
-    return Rings(rx, tx, rx_max, tx_max)
+    return rings_of(dut.attempt("ethtool", "-g", interface)["out"])
 
 
 def no_schemes(driver: str, why: str) -> SchemeError:
@@ -66,6 +51,9 @@ def check(wanted: Schemes, modules: Sequence[Module], usb: bool) -> None:
         raise no_schemes(modules[-1].name, f"it does not use the module {drivers.ENGINE}")
     for direction, name in (("rx", wanted.rx), ("tx", wanted.tx)):
         known = [scheme.name for scheme in engine.schemes(direction, engine.TRANSFERS if usb else engine.MASK)]
+        if name and name not in known and any(scheme.name == name for scheme in engine.all_schemes(direction)):
+            kind, listed = ("USB" if usb else "PCI"), ",".join(known)
+            raise SchemeError(f"--{direction} {name}: not with {kind} hardware, which has --{direction} {listed}")
         if name and name not in known and not any(f"{name}\0".encode() in module.data for module in modules):
             raise SchemeError(f"--{direction} {name}: allowed are {', '.join(known)}")
 

@@ -17,13 +17,14 @@ from typing import Any
 
 from irqlab.config import engine
 from irqlab.config.addresses import PORTS, dut_ip, tester_ip
+from irqlab.config.change import ETHTOOL, TOGETHER, Chosen
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
-from irqlab.dut import counters, napi, schemes
+from irqlab.dut import changes, counters, napi, schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.kernel_log import GuestCalls, KernelLog, Record
-from irqlab.dut.router import Dut
+from irqlab.dut.router import PROBE_LIMIT_NS, Dut
 from irqlab.live import judge, prepare
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError, Ports
@@ -33,6 +34,8 @@ from irqlab.qemu.rpc import TesterError
 
 EARLY_NS = 50_000_000
 """The last reading is requested at most this long before the end of the window: after the load it would lower the rate."""
+CARRIER_STEPS, CARRIER_STEP_S = 3, 0.05
+"""A carrier counts as back if it is seen so often."""
 REFERENCE_NS = 200_000_000
 """How long the soakers run without load."""
 _TX_THAT_NEED_MASKS = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK) if scheme.needs_masks)
@@ -77,6 +80,8 @@ class LogFromNow(KernelLog):
 class LiveDut(Dut):
     """The device under test. `rpc` is the tester on the ports; commands for the agent go to `remote`."""
 
+    _schemes_noted = False
+
     def __init__(self, config: LiveConfig, ports: Ports, remote: Remote | None) -> None:
         calls = _Calls(ports, remote)
         super().__init__(calls, LogFromNow(calls, remote is not None))
@@ -94,8 +99,11 @@ class LiveDut(Dut):
         self._journal = prepare.Journal(config.ports)
         self._schemes: Schemes | None = None
         """Those that were set last; None: none, or not for certain."""
-        self._prepared = 0
-        """Entries of the journal that are not ours."""
+        self._prepared: int | None = None
+        """Entries of the journal that are not ours; None: it was not opened."""
+        self._usual: dict[tuple[str, str], Chosen] = {}
+        """Settings with the values that they had, by kind and name."""
+        self._changed: set[tuple[str, str]] = set()
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -254,8 +262,18 @@ class LiveDut(Dut):
 
     def _note_schemes(self) -> None:
         """Notes the schemes in force in the journal, once."""
+        if self._schemes_noted:
+            return
+        self._schemes_noted = True
+        self._open_journal()
+        for interface in self.interfaces:
+            if found := schemes.read(self, interface):
+                self._journal.note(_scheme_undo(interface, found["rx"], found["tx"]))
+
+    def _open_journal(self) -> None:
+        """Raises LiveError if the ports are prepared for another device."""
         journal = self._journal
-        if journal.undo:
+        if self._prepared is not None:
             return
         if journal.load() and journal.dut not in (None, self.config.dut):
             raise LiveError(
@@ -264,16 +282,41 @@ class LiveDut(Dut):
             )
         journal.dut = self.config.dut
         self._prepared = len(journal.undo)
-        for interface in self.interfaces:
-            if found := schemes.read(self, interface):
-                journal.note(_scheme_undo(interface, found["rx"], found["tx"]))
 
-    def restore_schemes(self) -> str:
-        """Sets the schemes as they were before `set_schemes`. Returns what could not be done, and how to do it; empty: nothing.
+    def note(self, usual: Chosen) -> None:
+        """Notes in the journal how a setting gets its own value back."""
+        if (usual.kind, usual.name) in self._usual:
+            return
+        self._open_journal()
+        for undo in _undo(usual, self.interfaces):
+            self._journal.note(undo)
+        self._usual[usual.kind, usual.name] = usual
+
+    def tune(self, wanted: Sequence[Chosen], cpus: int) -> bool:
+        """Makes settings, and puts those back that an earlier call has made. Raises DutError."""
+        asked: set[tuple[str, str]] = {(one.kind, one.name) for one in wanted}
+        back = [self._usual[key] for key in sorted(self._changed - asked)]
+        self._changed |= asked
+        changes.apply(self, [*back, *wanted], self.interfaces, cpus)
+        self._changed = asked
+        return bool(back or wanted)
+
+    def wait_forwarding(self, limit_ns: int = PROBE_LIMIT_NS) -> int | None:
+        """As in the lab, after both ports have their carriers again: a setting may reset the device's NIC."""
+        files = [Path(f"/sys/class/net/{name}/carrier") for name in self.config.ports]
+        end_ns, steady = time.monotonic_ns() + limit_ns, 0
+        while steady < CARRIER_STEPS and time.monotonic_ns() < end_ns:
+            with suppress(OSError):
+                steady = steady + 1 if all(file.read_text().strip() == "1" for file in files) else 0
+            time.sleep(CARRIER_STEP_S)
+        return super().wait_forwarding(limit_ns)
+
+    def put_back(self) -> str:
+        """Sets everything as it was before `set_schemes` and `tune`. Returns what could not be done, and how to do it.
 
         If the agent is gone or hangs, another one is tried. After a crash `irqlab live restore` does it.
         """
-        if len(self._journal.undo) <= self._prepared:
+        if self._prepared is None or len(self._journal.undo) <= self._prepared:
             return ""
         agent = self.remote if self.remote is not None and self.remote.broken is None else None
         prepare.undo(self._journal, lambda _: None, self._prepared, agent)
@@ -315,6 +358,28 @@ class _Calls:
         if argv := arguments.get("argv"):  # the agent's own program is in no directory of PATH
             arguments["argv"] = ["/proc/self/exe" if argv[0] == "irqlab-guest" else argv[0], *argv[1:]]
         return self._remote.guest(command, limit_ns, watched, **arguments)
+
+
+def _undo(usual: Chosen, interfaces: Sequence[str]) -> list[Undo]:
+    """How a setting gets a value back: on every interface, or once."""
+    what = f"{usual.name} {usual.value}"
+    if usual.kind == "sysctl":
+        return [Undo("dut", what, path="/proc/sys/" + usual.name.replace(".", "/"), text=usual.value)]
+    if usual.kind == "file":
+        return [
+            Undo("dut", f"{interface}: {what}", path=f"/sys/class/net/{interface}/{usual.name}", text=usual.value)
+            for interface in interfaces
+        ]
+    if usual.kind not in TOGETHER:
+        raise DutError(f"{what}: not changed on a real device, since it is not known how to put it back")
+    return [Undo("dut", f"{interface}: {what}", ("sh", "-c", _quietly(usual, interface))) for interface in interfaces]
+
+
+def _quietly(usual: Chosen, interface: str) -> str:
+    """A command of ethtool that does not fail if the value is in force already."""
+    known = "|".join(f'*"{text}"*' for text in changes.UNCHANGED)
+    command = f"ethtool {ETHTOOL[usual.kind]} {interface} {usual.name} {usual.value}"
+    return f'said=$({command} 2>&1) || case "$said" in {known}) ;; *) echo "$said" >&2; exit 1;; esac'
 
 
 def _scheme_undo(interface: str, rx: str, tx: str) -> Undo:

@@ -31,6 +31,7 @@ from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.initial import LineProfile
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Conditions, Trial
+from irqlab.trials.tuned import SurveyTrial, TunedTrial
 from irqlab.units import driver_of
 
 R = TypeVar("R")
@@ -101,7 +102,7 @@ class LiveTestbed:
         """Closes the ports, puts the device's schemes back, and ends the agent."""
         self.ports.close()
         if self._remote is not None:
-            if self._found is not None and (left := self._found.restore_schemes()):
+            if self._found is not None and (left := self._found.put_back()):
                 self._say(f"  {left}")
             self._remote.close()
 
@@ -193,6 +194,10 @@ class LiveTestbed:
 
     def _checked_pps(self, trial: Trial[Any]) -> float:
         """The load of a trial that is possible. Raises LiveError."""
+        if isinstance(trial, TunedTrial):
+            return self._checked_pps(trial.trial)
+        if isinstance(trial, SurveyTrial):
+            return 0.0
         if isinstance(trial, ApplicationTrial):
             self._check(trial)
             return trial.load.rate_pps

@@ -122,6 +122,12 @@ def recommend(trials: Sequence[Sample], goal: str) -> Sample:
     return max((t for t in trials if good(t)), key=lambda t: (t.budget == DEFAULT, t.budget))
 
 
+def differs(trials: Sequence[Sample], goal: str) -> bool:
+    """Whether the budget matters for the goal: the values differ by more than AS_GOOD."""
+    values = [t.value(goal) for t in trials]
+    return max(values) - min(values) > AS_GOOD * max(values)
+
+
 def run(runner: TrialRunner, workload: Workload, goal: str) -> MethodResult:
     """Runs the sweep and makes the recommendation."""
     usual = receiving.usual_tuning(runner, "napi")
@@ -136,6 +142,8 @@ def run(runner: TrialRunner, workload: Workload, goal: str) -> MethodResult:
 
 def _advice(row: Row, _: Options) -> Iterable[str]:
     best = row.summary.budget
+    if not differs(row.samples, row.summary.goal):
+        return
     yield f"For {row.summary.goal}: sysctl -w net.core.netdev_budget={best}"
     if row.data["rx_scheme"] is not None and best < WEIGHT:
         yield f"  and also (otherwise a poll still takes 64 frames): echo {best} > /sys/class/net/{INTERFACE}/irqmod/rx_weight"
@@ -151,7 +159,12 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     ):
         drawn = [line_of(row, [(s.budget, getattr(s, value) * scale) for s in row.samples]) for row in rows]
         group.plots.append(number.plot(title, plots.by_size(drawn, "netdev_budget, frames", unit, title)))
-    group.note = " ".join(f"{row.variant.label}: {row.summary.budget} frames is best for {row.summary.goal}." for row in rows)
+    group.note = " ".join(
+        f"{row.variant.label}: {row.summary.budget} frames is best for {row.summary.goal}."
+        if differs(row.samples, row.summary.goal)
+        else f"{row.variant.label}: no difference for {row.summary.goal}."
+        for row in rows
+    )
     return group
 
 
@@ -167,6 +180,8 @@ def _verdicts(rows: Sequence[Row]) -> list[str]:
     def said(row: Row) -> str:
         goal, best = row.summary.goal, row.summary.budget
         found, usual = (answers.spread(row, at(n, goal), lambda v: written(v, goal)) for n in (best, DEFAULT))
+        if not differs(row.samples, goal):
+            return f"no difference for {goal}: {found} with every netdev_budget that was tried, {BUDGETS[0]} to {BUDGETS[-1]}"
         if best == DEFAULT:
             return (
                 f"keep the default, {DEFAULT}, for {goal}: {found}; no value that was tried is better by more than {AS_GOOD:.0%}"

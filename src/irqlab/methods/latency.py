@@ -6,15 +6,18 @@ RFC 2544 asks for the latency at the throughput; the latency cost of interrupt m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
+
+import typer
 
 from irqlab import units
 from irqlab.config.values import Count, Rate, Ratio
 from irqlab.config.workload import Workload
 from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, NoSummary
+from irqlab.methods.options import rates
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
@@ -35,6 +38,27 @@ MAX_DISTRIBUTIONS = 3
 MAX_POINTS = 160
 
 
+Load = tuple[float, float]
+"""A share of the throughput, and 0; or 0, and a rate in frames/s that was asked for. In this order loads are sorted."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The loads."""
+
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate",
+            help="Offered loads in frames/s per direction, comma-separated; default: "
+            f"{', '.join(f'{share:g}' for share in SHARES)} times the throughput.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        rates(self.rate)
+
+
 @dataclass(frozen=True)
 class Sample:
     """One direction at one load."""
@@ -49,12 +73,22 @@ class Sample:
     ipdv: Ipdv
     loss_ratio: Ratio
 
+    @property
+    def at(self) -> Load:
+        """The load as it was asked for."""
+        return (self.load, 0.0) if self.load in SHARES else (0.0, self.rate_pps)
+
+
+def _said(load: Load, share: Callable[[float], str] = units.share) -> str:
+    """A load in words. `share`: how a share is written."""
+    return share(load[0]) if load[0] else kpps_text(load[1])
+
 
 @dataclass(frozen=True)
 class Line:
     """A table line; times are None if no frame arrived."""
 
-    load: Annotated[float, Col("Load", format=units.share, title="as a share of the throughput")]
+    load: Annotated[float, Col("Load", format=units.share_near, title="as a share of the throughput")]
     rate_pps: Annotated[float, Col("Offered", "kpps", units.kpps, title="per direction")]
     direction: Annotated[str | None, Col("Ports", optional=True, title="into the device, out of it")]
     min_ns: Annotated[int | None, Col("min", format=units.duration)]
@@ -94,13 +128,22 @@ class Line:
 
 
 def run(
-    runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
+    runner: TrialRunner,
+    workload: Workload,
+    shares: tuple[float, ...] = SHARES,
+    known: MethodResult | None = None,
+    rates_pps: Sequence[float] | None = None,
 ) -> MethodResult:
-    """Measures latency percentiles, a sample per load and stream. `known`: a throughput result of this runner and workload."""
+    """Measures latency percentiles, a sample per load and stream. `known`: a throughput result of this runner and workload.
+
+    `rates_pps`: the loads in each direction, instead of shares of the throughput.
+    """
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     detailed = replace(workload, histogram=True)
-    specs = [runner.spec(detailed, rate_pps * share) for share in shares]
+    if rates_pps is not None:
+        shares = tuple(one / rate_pps for one in rates_pps)
+    specs = [(runner.overload_spec if share > 1 else runner.spec)(detailed, rate_pps * share) for share in shares]
 
     def result(found: Mapping[int, ForwardingResult]) -> MethodResult:
         return _result(runner, workload, base, {shares[place]: trial for place, trial in found.items()})
@@ -144,13 +187,13 @@ def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
     return [METHOD.page_section(groups)] if groups else []
 
 
-def _slower(row: Row) -> dict[float, Latency]:
+def _slower(row: Row) -> dict[Load, Latency]:
     """Per load, the latency of the direction with the higher p99."""
-    found: dict[float, Latency] = {}
+    found: dict[Load, Latency] = {}
     for sample in row.samples:
         record = sample.latency
-        if record.count and record.p99_ns >= found.get(sample.load, record).p99_ns:
-            found[sample.load] = record
+        if record.count and record.p99_ns >= found.get(sample.at, record).p99_ns:
+            found[sample.at] = record
     return dict(sorted(found.items()))
 
 
@@ -160,18 +203,19 @@ def _groups(heading: str, rows: Sequence[Row], number: Numbers) -> list[Group]:
     records = [record for by_load in slower.values() for record in by_load.values()]
     bounds = plots.log_bounds(getattr(record, key) / 1e3 for record in records for key, _ in PERCENTILES)
     group = Group(heading)
+    given = any(load[1] for by_load in slower.values() for load in by_load)
     names = [name for _, name in PERCENTILES]
     if any(len(by_load) > 1 for by_load in slower.values()):
         for row in rows:
             by_load = slower[row.variant.number].items()
             colour = series.style(row.variant.number).colour
-            lines = [
-                PlotLine(
-                    f"rank-{n}", name, series.rank_style(n, colour), [(100 * load, _us(getattr(r, key))) for load, r in by_load]
-                )
-                for n, (key, name) in enumerate(PERCENTILES)
-            ]
-            group.plots.append(number.plot(row.variant.label, plots.latency_by_load(lines, bounds)))
+            x = [load[1] / 1e3 if given else 100 * load[0] for load, _ in by_load]
+            lines = []
+            for n, (key, name) in enumerate(PERCENTILES):
+                points = list(zip(x, [_us(getattr(record, key)) for _, record in by_load], strict=True))
+                lines.append(PlotLine(f"rank-{n}", name, series.rank_style(n, colour), points))
+            draw = plots.latency_over_load if given else plots.latency_by_load
+            group.plots.append(number.plot(row.variant.label, draw(lines, bounds)))
         group.legend = [Legend(f"rank-{n}", name) for n, name in enumerate(names)]
     else:
         drawn = [
@@ -180,7 +224,7 @@ def _groups(heading: str, rows: Sequence[Row], number: Numbers) -> list[Group]:
             for record in slower[row.variant.number].values()
         ]
         load = next(iter(slower[rows[0].variant.number]))
-        group.plots.append(number.plot(f"At {units.share_of(load)}", plots.latency_percentiles(drawn, names, bounds)))
+        group.plots.append(number.plot(f"At {_said(load, units.share_of)}", plots.latency_percentiles(drawn, names, bounds)))
         group.legend = legend_of(rows)
     if any(row.bidirectional for row in rows):
         group.note = "With two directions, the slower one is plotted."
@@ -195,9 +239,9 @@ def _us(ns: float) -> float | None:
     return ns / 1e3 if ns > 0 else None
 
 
-def _distributions(rows: Sequence[Row], slower: dict[int, dict[float, Latency]], number: Numbers) -> list[Plot]:
+def _distributions(rows: Sequence[Row], slower: dict[int, dict[Load, Latency]], number: Numbers) -> list[Plot]:
     """Latency by percentile from the histograms, at the lowest, the middle and the highest load."""
-    loads: dict[float, list[tuple[Row, Histogram]]] = {}
+    loads: dict[Load, list[tuple[Row, Histogram]]] = {}
     for row in rows:
         for load, record in slower[row.variant.number].items():
             if record.histogram and (decoded := histogram.decode(record.histogram)).total:
@@ -209,7 +253,7 @@ def _distributions(rows: Sequence[Row], slower: dict[int, dict[float, Latency]],
     bounds = plots.log_bounds(y for line in points.values() for _, y in line)
     return [
         number.plot(
-            f"At {units.share_of(load)}",
+            f"At {_said(load, units.share_of)}",
             plots.hdr_percentiles([line_of(row, points[load, row.variant.number]) for row, _ in loads[load]], bounds),
         )
         for load in chosen
@@ -232,7 +276,7 @@ def _percentiles(found: Histogram) -> list[tuple[float, float]]:
     return kept
 
 
-def _p99(load: float) -> answers.Value:
+def _p99(load: Load) -> answers.Value:
     """A row's 99th percentile at a load; of two directions the slower one's."""
     return lambda row: found.p99_ns if (found := _slower(row).get(load)) else None
 
@@ -242,13 +286,16 @@ def _verdicts(rows: Sequence[Row]) -> list[str]:
 
     def said(row: Row) -> str:
         loads = _slower(row)
-        times = [f"{answers.spread(row, _p99(load), units.duration)} at {units.share(load)}" for load in loads]
+        times = [f"{answers.spread(row, _p99(load), units.duration)} at {_said(load)}" for load in loads]
         total = row.result.total_throughput_pps
-        return f"p99 {', '.join(times)} of its throughput ({kpps_text(total)})" if times and total else "no frame arrived"
+        if not times or not total:
+            return "no frame arrived"
+        rest = f"; its throughput is {kpps_text(total)}" if next(iter(loads))[1] else f" of its throughput ({kpps_text(total)})"
+        return f"p99 {', '.join(times)}{rest}"
 
     loads = [load for row in rows for load in _slower(row)]
-    shown = max((load for load in loads if load < 1), default=1.0)
-    return answers.by_row(rows, said, f"p99 at {units.share(shown)} of the throughput", _p99(shown), units.duration)
+    shown = max((load for load in loads if load < (1.0, 0.0)), default=(1.0, 0.0))
+    return answers.by_row(rows, said, f"p99 at {_said(shown, units.share_of)}", _p99(shown), units.duration)
 
 
 METHOD = Method(
@@ -263,7 +310,8 @@ METHOD = Method(
     lines=Lines(
         "Latency", Line, Line.of, note="Load: as a share of the throughput; kpps: per direction; IPDV: mean delay variation"
     ),
-    run=lambda runner, workload, _: [run(runner, workload)],
+    run=lambda runner, workload, options: [run(runner, workload, rates_pps=rates(options.rate))],
+    options=Options,
     draws=_sections,
     lead="Latency at loads up to the throughput (RFC 2544, 26.2)",
     verdicts=_verdicts,

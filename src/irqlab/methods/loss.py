@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import typer
+
 from irqlab import units
 from irqlab.config.values import Counts, Rate, Ratio
 from irqlab.config.workload import Workload
 from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, Picture
+from irqlab.methods.options import rates
 from irqlab.present import plots
 from irqlab.present.columns import Col, Nested
 from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
@@ -47,10 +50,27 @@ PLACES = {
 
 
 @dataclass(frozen=True)
+class Options:
+    """The loads."""
+
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate",
+            help=f"Offered loads in frames/s per direction, comma-separated; default: {SHARES[0]:g} to {SHARES[-1]:g} times the "
+            "throughput.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        rates(self.rate)
+
+
+@dataclass(frozen=True)
 class Sample:
     """One load; samples are in order of load."""
 
-    load: Annotated[Rate, Col("Load", format=units.share, title="as a share of the throughput")]
+    load: Annotated[Rate, Col("Load", format=units.share_near, title="as a share of the throughput")]
     offered_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps)]
     above_line_rate: bool
     """The load is above line rate."""
@@ -116,11 +136,20 @@ class Line:
 
 
 def run(
-    runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
+    runner: TrialRunner,
+    workload: Workload,
+    shares: tuple[float, ...] = SHARES,
+    known: MethodResult | None = None,
+    rates_pps: Sequence[float] | None = None,
 ) -> MethodResult:
-    """Measures the curve. `known`: a throughput result of the same runner and workload; searched for if not given."""
+    """Measures the curve. `known`: a throughput result of the same runner and workload; searched for if not given.
+
+    `rates_pps`: the loads in each direction, instead of shares of the throughput.
+    """
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
+    if rates_pps is not None:
+        shares = tuple(one / rate_pps for one in rates_pps)
     shares = tuple(share for share in shares if share <= 1 or rate_pps * share <= runner.most_pps(workload))
     specs = [runner.overload_spec(workload, rate_pps * share) for share in shares]
 
@@ -238,7 +267,7 @@ def _drops(rows: Sequence[Row]) -> list[Table]:
     lines = [
         [
             Cell(row.variant.label, swatch=row.variant.number),
-            Cell(units.share(sample.load)),
+            Cell(units.share_near(sample.load)),
             Cell(units.kpps(sample.offered_pps)),
             *(Cell(units.whole(sample.drops.get(place, 0))) for place in places),
         ]
@@ -254,7 +283,7 @@ def _notices(rows: Sequence[Row]) -> list[Notice]:
         best = f"; its maximum is {kpps_text(found.max_forwarded_pps)}"
         if collapse is not None:
             offered, forwarded = (kilo * 1e3 for kilo in collapse)
-            from_ = f"from {units.share_of(found.collapse_load, 'its throughput')} on ({kpps_text(offered)} offered)"
+            from_ = f"from {units.share_of(round(found.collapse_load, 3), 'its throughput')} on ({kpps_text(offered)} offered)"
             locked.append(f"{name} forwards {kpps_text(forwarded) if forwarded else 'nothing'} {from_}{best}.")
         elif found.plateau_ratio < NEAR_COLLAPSE:
             worse.append(f"{name} forwards {kpps_text(last.forwarded_pps)} with {kpps_text(last.offered_pps)} offered{best}.")
@@ -287,7 +316,7 @@ def _verdict(row: Row) -> str:
         there = kpps_text(forwarded) if forwarded else "nothing"
         return f"livelock from {kpps_text(offered)}: forwards {there} there, {most} at its peak"
     end = answers.spread(row, lambda one: one.samples[-1].forwarded_pps, kpps_text)
-    times = units.share_of(last.load, "its throughput")
+    times = units.share_of(round(last.load, 3), "its throughput")
     return f"no livelock up to {times} ({kpps_text(last.offered_pps)}): forwards {end} there, {most} at its peak"
 
 
@@ -303,7 +332,8 @@ METHOD = Method(
     sample=Sample,
     summary=Summary,
     lines=Lines("Loss", Line, Line.of, "Load: as a share of the throughput; kpps: all directions together", folded=True),
-    run=lambda runner, workload, _: [run(runner, workload)],
+    run=lambda runner, workload, options: [run(runner, workload, rates_pps=rates(options.rate))],
+    options=Options,
     plots=_plots,
     picture=_picture,
     lead="Forwarding and loss over the offered load, and whether there is receive livelock (RFC 2544, 26.3)",

@@ -181,6 +181,8 @@ class Method:
     """Whether the command ends with exit code 1, since the device under test did not pass."""
     details: str = ""
     """Text for docs/use/results.md besides the fields, in Markdown."""
+    repeats: bool = True
+    """It takes --ensemble, which repeats all of it; False: an option of its own stands for that."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None
     """The table at the top of the report."""
 

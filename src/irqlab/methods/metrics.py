@@ -107,6 +107,11 @@ def base_rates(throughput_pps: float) -> tuple[float, float]:
     return fitting[0], fitting[1]
 
 
+def base_at(rate_pps: float) -> float:
+    """The base rate with which latencies are measured at this rate."""
+    return rate_pps / BELOW
+
+
 def run(
     runner: TrialRunner,
     workload: Workload,

@@ -24,6 +24,11 @@ def numbers(option: str, text: str, most: float) -> list[float]:
     return sorted(set(found))
 
 
+def rates(text: str | None) -> tuple[float, ...] | None:
+    """The frame rates of --rate; None: it was not given. Raises IrqlabError."""
+    return None if text is None else tuple(numbers("--rate", text, MAX_RATE_PPS))
+
+
 def check_rate(rate_pps: float | None) -> None:
     """Raises IrqlabError for a rate out of range; None is none."""
     if rate_pps is not None and not 1 <= rate_pps <= MAX_RATE_PPS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from irqlab.present.drawing import (
     FONT,
@@ -30,10 +31,12 @@ from irqlab.present.drawing import (
     whisker,
     wire_rate,
 )
-from irqlab.present.series import Bar, BarGroup, Line
+from irqlab.present.series import Bar, BarGroup, Line, style
 from irqlab.present.svg import GREY, INK, clean, finish
 
 _BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
+FAR = 5.0
+"""A cloud's axis is logarithmic if its ends differ by more than this factor."""
 _GROUP_STEP, _THIN_STEP, _THIN_HEIGHT = 27.0, 19.0, 11.0
 
 
@@ -307,3 +310,31 @@ def _nines(count_of: int) -> str:
 
 def _short(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
+
+
+@isolated
+def cloud(
+    points: Sequence[tuple[float, float]],
+    front: Sequence[tuple[float, float]],
+    ring: tuple[float, float] | None,
+    cross: tuple[float, float] | None,
+    x_label: str,
+    y_label: str,
+) -> str:
+    """Points, the front among them as a grey line, one in a ring and one with a cross; logarithmic where they are far apart."""
+    figure, axes = canvas(x_label, y_label)
+    for place, (scale, limit) in enumerate(((axes.set_xscale, axes.set_xlim), (axes.set_yscale, axes.set_ylim))):
+        values = [point[place] for point in points]
+        low, high = min(values), max(values)
+        if low > 0 and high > FAR * low:
+            scale("log")
+            axis = (axes.xaxis, axes.yaxis)[place]
+            axis.set_major_formatter(mpl().FuncFormatter(tick_text))
+            axis.set_minor_locator(mpl().NullLocator())
+            limit(low / 1.2, high * 1.2)
+        else:
+            margin = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
+            limit(max(0.0, low - margin) if low >= 0 else low - margin, high + margin)
+    grey_line(axes, front, "front")
+    draw(axes, [Line("tried", "tried", replace(style(0), dash="none"), sorted(points), ring=ring, cross=cross)])
+    return svg(figure, f"{y_label} over {x_label}", [])

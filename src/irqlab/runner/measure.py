@@ -85,8 +85,11 @@ def measure(
             mine = [at for at in places if (at.bench, at.workload) == (n, m)]
             rows = _rows({at.member: answers.done[at] for at in mine if at in answers.done}, cast)
             for at in mine:
-                if at not in answers.done and at in answers.runners and answers.runners[at].done:
-                    short = _cut_short(answers.runners[at], cut_short, workload)
+                if (
+                    at not in answers.done
+                    and at in answers.runners
+                    and (short := _cut_short(answers.runners[at], cut_short, workload))
+                ):
                     short.ensemble = UNSET if cast.single else EnsembleRow(cast.number(at.member))
                     rows.append(short)
             for row in rows:
@@ -150,9 +153,11 @@ def _describe(runner: TrialRunner) -> dict[str, Any]:
     return runner.bench.describe()
 
 
-def _cut_short(runner: TrialRunner, name: str, workload: Workload) -> MethodResult:
-    """A result row of what was measured until an interruption: at least the finished trials."""
-    result = runner.draft() or runner.result(name, workload)
+def _cut_short(runner: TrialRunner, name: str, workload: Workload) -> MethodResult | None:
+    """A result row of what was measured until an interruption: at least the finished trials. None: nothing was."""
+    result = runner.draft() or (runner.result(name, workload) if runner.done else None)
+    if result is None:
+        return None
     result.complete = False
     result.trials = list(runner.done)
     return result

@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from irqlab import units
 from irqlab.check import answer, beside, catalogue, session
-from irqlab.check.clock import Budget, seconds
+from irqlab.check.clock import Budget
 from irqlab.check.row import (
     FAIL,
     NOT_COVERED,
@@ -177,13 +178,13 @@ def test_a_rows_time_is_its_share_of_what_is_left() -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("90s", 90), ("5m", 300), ("1.5h", 5400), ("20", 20)])
 def test_durations(text: str, expected: float) -> None:
-    assert seconds(text) == expected
+    assert units.host_seconds(text, "--budget") == expected
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 minutes", "0s"])
 def test_wrong_durations(text: str) -> None:
     with pytest.raises(IrqlabError, match="--budget"):
-        seconds(text)
+        units.host_seconds(text, "--budget")
 
 
 def test_a_tally_fails_with_its_first_fact() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from irqlab.check import packets, subject, wire
+from irqlab.check import packets, wire
 from irqlab.check.packets import TCP, UDP, Packet
 from irqlab.check.row import failed, passed
 from irqlab.check.rows import calls, receive
@@ -15,6 +15,7 @@ from irqlab.check.rows.deep import stalled_elsewhere
 from irqlab.check.rows.life import leak_kib
 from irqlab.check.rows.numbers import BAD, GOOD, Reading, _wrong
 from irqlab.check.wire import Arrival, Carried, Order
+from irqlab.dut import facts
 
 RINGS = """Ring parameters for eth0:
 Pre-set maximums:
@@ -35,20 +36,20 @@ rx-vlan-offload: off [requested on]
 
 
 def test_rings() -> None:
-    assert subject.rings_of(RINGS) == subject.Rings(64, 32, 256, 128)
-    assert subject.rings_of("netlink error: Operation not supported") is None
+    assert facts.rings_of(RINGS) == facts.Rings(64, 32, 256, 128)
+    assert facts.rings_of("netlink error: Operation not supported") is None
 
 
 def test_features() -> None:
-    found = subject.features_of(FEATURES)
-    assert found["tx-checksum-ipv4"] == subject.Feature(True, False)
-    assert found["tx-checksum-fcoe-crc"] == subject.Feature(False, True)
-    assert found["rx-vlan-offload"] == subject.Feature(False, False)
+    found = facts.features_of(FEATURES)
+    assert found["tx-checksum-ipv4"] == facts.Feature(True, False)
+    assert found["tx-checksum-fcoe-crc"] == facts.Feature(False, True)
+    assert found["rx-vlan-offload"] == facts.Feature(False, False)
 
 
 def test_mtu() -> None:
-    assert subject.mtu_of("link/ether ... minmtu 68 maxmtu 9216 numtxqueues 1") == (68, 9216)
-    assert subject.mtu_of("nothing") == (1500, 1500)
+    assert facts.mtu_of("link/ether ... minmtu 68 maxmtu 9216 numtxqueues 1") == (68, 9216)
+    assert facts.mtu_of("nothing") == (1500, 1500)
 
 
 @pytest.mark.parametrize("protocol", [UDP, TCP])
@@ -96,7 +97,7 @@ def test_calls_are_counted_by_function() -> None:
 
 def test_private_flags() -> None:
     text = "Private flags for eth0:\nlegacy-rx    : on\ns0ix-enabled : off\n"
-    assert subject.private_flags_of(text) == {"legacy-rx": True, "s0ix-enabled": False}
+    assert facts.private_flags_of(text) == {"legacy-rx": True, "s0ix-enabled": False}
 
 
 def test_padding() -> None:

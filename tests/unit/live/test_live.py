@@ -352,14 +352,14 @@ def test_schemes_are_put_back_even_if_the_agent_has_gone(tmp_path: Path, monkeyp
     if gone:
         assert one.remote is not None
         one.remote.broken = LiveError("gone")
-    assert one.restore_schemes() == ""
+    assert one.put_back() == ""
     assert [(irqmod / f"{way}_scheme").read_text() for way in ("rx", "tx")] == ["napi\n", "poll\n"]
     assert [entry.what for entry in journal.undo] == ["the address"]
     (irqmod / "rx_scheme").unlink()
     (irqmod / "tx_scheme").unlink()
     irqmod.rmdir()
     journal.note(dut._scheme_undo("eth0", "napi", "poll"))
-    assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.restore_schemes()
+    assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.put_back()
     assert prepare.Journal(PORTS).load()
 
 
@@ -372,7 +372,7 @@ def test_schemes_are_set_when_they_change_and_noted_once(tmp_path: Path, monkeyp
     one = dut.LiveDut.__new__(dut.LiveDut)
     one.config = LiveConfig(PORTS, dut="user@board", dut_ports=("eth0", "eth1"))
     one.remote = Board(tmp_path)  # type: ignore[assignment]
-    one._journal, one._schemes, one._prepared = prepare.Journal(PORTS), None, 0
+    one._journal, one._schemes, one._prepared = prepare.Journal(PORTS), None, None
     monkeypatch.setattr(one, "driver", lambda: "irqmod_i8255x")
     first, second = Schemes(rx="interrupt", tx="off"), Schemes(rx="napi", tx="poll")
     for wanted in (Schemes(), first, first, second, first):
@@ -383,7 +383,7 @@ def test_schemes_are_set_when_they_change_and_noted_once(tmp_path: Path, monkeyp
     other = prepare.Journal(PORTS)
     other.dut = "user@other"
     other.note(prepare.Undo("dut", "the address", ("true",)))
-    one._journal, one._schemes = prepare.Journal(PORTS), None
+    one._journal, one._schemes, one._prepared, one._schemes_noted = prepare.Journal(PORTS), None, None, False
     with pytest.raises(IrqlabError, match="the ports are prepared for --dut user@other"):
         one.set_schemes(first)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from irqlab.check import catalogue, clock
+from irqlab import units
+from irqlab.check import catalogue
 from irqlab.setup.paths import cache_dir
 from tools import corpus
 from tools.corpus import CorpusError, Edit, Fault, Kept
@@ -179,7 +180,7 @@ def test_rows_have_their_part_of_the_budget() -> None:
     mine = sum(row.share for row in catalogue.rows() if row.name.startswith("races"))
     assert corpus.part_s("10m", "races") == pytest.approx(600 * mine / whole)
     assert corpus.part_s("10m", "") == 600
-    assert corpus.part_s("10s", "polling") == clock.LEAST_S
+    assert corpus.part_s("10s", "polling") == units.LEAST_S
 
 
 def kept(name: str, failed: str = "", after_s: str = "", error: str = "") -> Kept:

@@ -9,8 +9,9 @@ from typing import Any
 
 from irqlab.check import load
 from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
-from irqlab.check.subject import Rings, Subject, features_of, private_flags_of, rings_of
+from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES, stream
+from irqlab.dut.facts import Rings, coalescing_of, features_of, private_flags_of, rings_of
 from irqlab.dut.router import Dut
 from irqlab.hunting.changes import DOWN, UP
 
@@ -204,8 +205,7 @@ def _needs_timers(subject: Subject) -> Outcome | None:
 
 def ask_coalescing(dut: Dut) -> dict[str, int]:
     """The parameters now."""
-    text = dut.attempt("ethtool", "-c", ETH)["out"]
-    return {name: int(value) for name, value in re.findall(r"^([\w-]+):\s+(\d+)\s*$", text, re.MULTILINE)}
+    return coalescing_of(dut.attempt("ethtool", "-c", ETH)["out"])
 
 
 def _needs_coalescing(subject: Subject) -> Outcome | None:
