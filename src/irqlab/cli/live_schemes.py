@@ -14,7 +14,7 @@ from irqlab.cli import compare as of_lab
 from irqlab.cli.live import Common, Files, add, app, measured, open_testbed, tell
 from irqlab.cli.output import check_directory, show_document
 from irqlab.compare import loads, matrix, sides, verdict
-from irqlab.config.schemes import COMBINATIONS, Schemes
+from irqlab.config.schemes import COMBINATIONS, MODERATED_COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.live.ports import LiveError
@@ -24,15 +24,15 @@ from irqlab.results.ensemble import collapse
 
 __all__ = ["app"]
 
-_KNOWN = {f"{one.rx}+{one.tx}": Schemes(rx=one.rx, tx=one.tx) for one in COMBINATIONS}
-_WORDS = f"RX+TX, such as interrupt+interrupt,napi+off; {matrix.ALL}: all {len(_KNOWN)}"
+_KNOWN = {f"{one.rx}+{one.tx}": Schemes(rx=one.rx, tx=one.tx) for one in MODERATED_COMBINATIONS}
+_WORDS = f"RX+TX, such as interrupt+interrupt,napi+off; {matrix.ALL}: the {len(COMBINATIONS)} that every PCI driver has"
 SchemesOption = Annotated[str | None, typer.Option("--schemes", help=f"Schemes of the device's driver, if it is ours: {_WORDS}.")]
 Out = Annotated[Path, typer.Option("--out", help="Output directory for matrix.csv, matrix.json and matrix.html.")]
 
 
 def chosen(text: str | None, common: Common) -> dict[str, Schemes]:
     """The schemes of `--schemes` by name. Raises IrqlabError."""
-    names = matrix.expand(matrix.schemes(text), usb=False)
+    names = matrix.expand(matrix.schemes(text), COMBINATIONS)
     if not names:
         raise IrqlabError(f"--schemes is missing: {_WORDS}")
     for name in names:

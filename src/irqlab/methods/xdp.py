@@ -70,7 +70,7 @@ METHOD = Method(
     sample=Sample,
     summary=NoSummary,
     lines=Lines("XDP at line rate", Sample, note="handled: as the driver's counters say"),
-    run=lambda runner, workload, options: [run(runner, workload)],
+    run=lambda runner, workload, _: [run(runner, workload)],
     options=NoOptions,
     shared=(*DUT, *SCHEMES, "size", *RUN),
     lead="XDP: frames a second that the driver drops, returns and redirects",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from irqlab.check import subject
 from irqlab.check.rows import races
+from irqlab.dut import facts as interface
 
 LINE = " 10:      45   XT-PIC      eth0\n"
 MESSAGES = " 24:  1   PCI-MSI 65536-edge      eth0-rx-0\n 25:  1   PCI-MSI 65537-edge      eth0\n"
@@ -34,7 +34,7 @@ class Agent:
     ("interrupts", "messages"), [(LINE, False), (MESSAGES, True), (LINE + MESSAGES.replace("eth0", "eth1"), False)]
 )
 def test_whether_interrupts_are_messages(interrupts: str, messages: bool) -> None:
-    facts = subject.ask(Agent(interrupts), "eth0")  # type: ignore[arg-type]
+    facts = interface.ask(Agent(interrupts), "eth0")  # type: ignore[arg-type]
     assert facts.messages == messages
     outcome = races._needs_line(SimpleNamespace(is_pci_card=True, facts=facts))  # type: ignore[arg-type]
     assert (outcome.status if outcome else "") == ("not supported" if messages else "")
