@@ -18,10 +18,10 @@ from pathlib import Path
 
 from irqlab import files
 from irqlab.errors import IrqlabError
-from tools import costs, debug_table, documents, hunts, papers, processors, speed, tune, validity
+from tools import costs, debug_table, documents, gigabit, hunts, papers, processors, speed, tune, validity
 from tools.pages import ROOT, Figures, write_figures, wrong
 
-SOURCES = (documents, papers, hunts, speed, validity, costs, debug_table, processors, tune)
+SOURCES = (documents, papers, hunts, speed, validity, costs, debug_table, processors, tune, gigabit)
 """Modules with `figures()`."""
 
 

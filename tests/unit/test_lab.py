@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.engine import MASK, MODERATION, TRANSFERS
 from irqlab.config.ensemble import Ensemble
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
@@ -52,25 +53,28 @@ OURS = [module("irqmod", b"x\0older\0"), module("irqmod_i8255x")]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "usb", "message"),
+    ("wanted", "has", "message"),
     [
-        (Schemes(rx="foo"), False, "^--rx foo: allowed are .*napi"),
-        (Schemes(tx="foo"), False, "^--tx foo: allowed are .*coalesce"),
-        (Schemes(tx="older", rx="old"), False, "^--rx old: allowed are"),
-        (Schemes(rx="disable-enable"), True, "^--rx disable-enable: allowed are"),
+        (Schemes(rx="foo"), {MASK}, "^--rx foo: allowed are .*napi"),
+        (Schemes(tx="foo"), {MASK}, "^--tx foo: allowed are .*coalesce"),
+        (Schemes(tx="older", rx="old"), {MASK}, "^--rx old: allowed are"),
+        (Schemes(rx="disable-enable"), {TRANSFERS}, "^--rx disable-enable: allowed are"),
+        (Schemes(rx="itr"), {MASK}, "^--rx itr: not with this PCI hardware, which has .*napi"),
+        (Schemes(rx="itr"), {TRANSFERS}, "^--rx itr: not with USB hardware"),
     ],
 )
-def test_a_scheme_that_nobody_has_is_refused(wanted: Schemes, usb: bool, message: str) -> None:
+def test_a_scheme_that_nobody_has_is_refused(wanted: Schemes, has: set[str], message: str) -> None:
     with pytest.raises(SchemeError, match=message):
-        schemes.check(wanted, OURS, usb)
+        schemes.check(wanted, OURS, has)
 
 
 def test_schemes_of_another_revision_are_left_to_the_driver() -> None:
-    schemes.check(Schemes(rx="older", tx="off"), OURS, usb=False)
-    schemes.check(Schemes(), [module("8139cp")], usb=False)
-    schemes.check(Schemes(napi_threads="on"), [module("8139cp")], usb=False)
+    schemes.check(Schemes(rx="older", tx="off"), OURS, {MASK})
+    schemes.check(Schemes(rx="itr"), OURS, {MASK, MODERATION})
+    schemes.check(Schemes(), [module("8139cp")], {MASK})
+    schemes.check(Schemes(napi_threads="on"), [module("8139cp")], {MASK})
 
 
 def test_a_driver_without_schemes_says_so() -> None:
     with pytest.raises(SchemeError, match=r"the driver 8139cp has no schemes to choose from .*it does not use the module irqmod"):
-        schemes.check(Schemes(rx="foo"), [module("mii"), module("8139cp")], usb=False)
+        schemes.check(Schemes(rx="foo"), [module("mii"), module("8139cp")], {MASK})

@@ -8,7 +8,7 @@ and no schemes. Both interfaces are set alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -42,17 +42,19 @@ def no_schemes(driver: str, why: str) -> SchemeError:
     )
 
 
-def check(wanted: Schemes, modules: Sequence[Module], usb: bool) -> None:
+def check(wanted: Schemes, modules: Sequence[Module], has: Collection[str]) -> None:
     """Raises SchemeError for schemes that the driver, the last of the modules, cannot have, before anything boots.
+
+    `has`: what its hardware has (engine.MASK and others).
 
     The driver decides on those that it may have: its engine may be of another revision than the declarations here.
     """
     if wanted.needs_engine and not any(module.name == drivers.ENGINE for module in modules):
         raise no_schemes(modules[-1].name, f"it does not use the module {drivers.ENGINE}")
     for direction, name in (("rx", wanted.rx), ("tx", wanted.tx)):
-        known = [scheme.name for scheme in engine.schemes(direction, engine.TRANSFERS if usb else engine.MASK)]
+        known = [scheme.name for scheme in engine.schemes(direction, *has)]
         if name and name not in known and any(scheme.name == name for scheme in engine.all_schemes(direction)):
-            kind, listed = ("USB" if usb else "PCI"), ",".join(known)
+            kind, listed = ("USB" if engine.TRANSFERS in has else "this PCI"), ",".join(known)
             raise SchemeError(f"--{direction} {name}: not with {kind} hardware, which has --{direction} {listed}")
         if name and name not in known and not any(f"{name}\0".encode() in module.data for module in modules):
             raise SchemeError(f"--{direction} {name}: allowed are {', '.join(known)}")

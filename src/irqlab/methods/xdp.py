@@ -34,9 +34,7 @@ class Sample:
     @classmethod
     def of(cls, found: XdpResult) -> Sample:
         """Makes a sample of a trial's result."""
-        return cls(
-            found.spec.action, found.offered_pps, found.handled_pps, found.instructions_per_frame, found.interrupts_per_s
-        )
+        return cls(found.spec.action, found.offered_pps, found.handled_pps, found.instructions_per_frame, found.interrupts_per_s)
 
 
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:

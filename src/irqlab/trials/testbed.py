@@ -70,7 +70,7 @@ class Testbed:
         modules.check_parameters(loaded[-1], config.dut.module_parameters)
         found_qemu = qemu.find(config.qemu or nics.needed_qemu(loaded[-1], config.nic))
         nic = nics.choose(loaded[-1], config.nic, found_qemu, config.bus)
-        schemes.check(config.dut.schemes, loaded, bool(nic.usb_speed))
+        schemes.check(config.dut.schemes, loaded, nic.capabilities)
         needed = modules.load_all(dut_kernel, (*nic.needs, *config.modules))
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())

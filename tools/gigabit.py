@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Measures irqmod_i82574 and e1000e on the tester's 82574L, and keeps the figures of docs/drivers/i82574.md.
+
+    python -m tools.gigabit            # all
+    python -m tools.gigabit schemes    # a set: --list says which there are
+
+The rows of a set replace those that were kept of it. Trials that are cached are not run again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from irqlab import Lab
+from irqlab.config.schemes import MODERATED_RX_SCHEMES
+from irqlab.errors import IrqlabError
+from irqlab.trials.forwarding import ForwardingResult
+from tools.pages import RESULTS, Figures, read_rows, table, write_figures, write_rows
+
+KEPT = RESULTS / "gigabit.csv"
+COLUMNS = ("set", "what", "options", "pps", "instructions", "p50_ns", "p99_ns", "p999_ns", "interrupts_per_s", "mbps", "idle")
+Kept = dict[str, str]
+OURS, THEIRS, NIC = "irqmod_i82574", "e1000e", "irqlab-82574"
+SLOW = ("ifpoll", "polling", "shrink", "standard", "timer")
+"""Instruments that need a minute and more each."""
+HALF_PPS = 30_000.0
+"""Half of what e1000e forwards on one processor: latencies are compared at this rate."""
+
+
+def _row(kind: str, what: str, options: str, **figures: float | None) -> Kept:
+    found = {"set": kind, "what": what, "options": options}
+    for name, value in figures.items():
+        found[name] = "" if value is None else f"{value:.6g}"
+    return {name: found.get(name, "") for name in COLUMNS}
+
+
+def _latency(trial: ForwardingResult) -> dict[str, float | None]:
+    latency = trial.streams[0].latency
+    found: dict[str, float | None] = {"p50_ns": latency.p50_ns, "p99_ns": latency.p99_ns, "p999_ns": latency.p999_ns}
+    return found | {
+        "interrupts_per_s": sum(trial.counters.interrupts.values()) * 1e9 / (trial.spec.warmup_ns + trial.spec.duration_ns)
+    }
+
+
+def _forwarding(kind: str, what: str, driver: str, words: str, both: bool = False, **given: Any) -> Kept:
+    """The throughput, instructions per frame there, and latencies at HALF_PPS a direction."""
+    options = f"--driver {driver} --nic {NIC} {words}{' --bidirectional' if both else ''}".strip()
+    with Lab(driver, nic=NIC, **given) as lab:
+        found = lab.throughput(bidirectional=both)
+        pps = float(found.total_throughput_pps or 0)
+        at = next(trial for trial in found.trials if trial.offered_pps == pps)
+        trial = lab.trial(HALF_PPS, bidirectional=both, histogram=True)
+        instructions = at.instructions / max(1, at.forwarded_pps * at.spec.duration_ns / 1e9)
+        return _row(kind, what, options, pps=pps, instructions=instructions, **_latency(trial))
+
+
+def schemes() -> Iterator[Kept]:
+    """Each receive scheme with the default transmit scheme, and the default with each transmit scheme; e1000e."""
+    yield _forwarding("schemes", THEIRS, THEIRS, "")
+    for rx in MODERATED_RX_SCHEMES:
+        if rx not in SLOW:
+            yield _forwarding("schemes", f"{rx}", OURS, f"--rx {rx}", rx=rx)
+    for tx in ("off", "coalesce", "interrupt"):
+        yield _forwarding("schemes", f"napi/{tx}", OURS, f"--rx napi --tx {tx}", rx="napi", tx=tx)
+
+
+def processors() -> Iterator[Kept]:
+    """Both drivers, on one processor and on two, on two kernels."""
+    for kernel in ("6.1", "7.3"):
+        for cpus in (1, 2):
+            for driver in (THEIRS, OURS):
+                words = f"--kernel {kernel} --cpus {cpus}"
+                what = f"{driver}, {kernel}, {cpus}"
+                yield _forwarding("processors", what, driver, words, both=cpus > 1, kernel=kernel, cpus=cpus)
+
+
+def xdp() -> Iterator[Kept]:
+    """What XDP programs handle at line rate, with ours and with igb."""
+    for driver, nic in ((OURS, NIC), ("igb", None)):
+        with Lab(driver, nic=nic) as lab:
+            (found,) = lab.measure("xdp")
+            for sample in found.samples:
+                yield _row(
+                    "xdp", f"{driver}, {sample.action}", f"--driver {driver}",
+                    pps=sample.handled_pps, instructions=sample.instructions_per_frame, interrupts_per_s=sample.interrupts_per_s,
+                )  # fmt: skip
+
+
+def iperf() -> Iterator[Kept]:
+    """TCP and UDP, received and sent."""
+    for driver in (THEIRS, OURS):
+        with Lab(driver, nic=NIC) as lab:
+            (found,) = lab.measure("iperf", four=True)
+            for sample in found.samples:
+                what, words = f"{driver}, {sample.name}", f"--driver {driver} --nic {NIC} --all"
+                yield _row("iperf", what, words, mbps=sample.bps / 1e6, idle=sample.idle_ratio)
+
+
+SETS: dict[str, Callable[[], Iterator[Kept]]] = {"schemes": schemes, "processors": processors, "xdp": xdp, "iperf": iperf}
+
+
+def keep(name: str, rows: list[Kept]) -> None:
+    """Replaces the rows of a set."""
+    order = list(SETS)
+    there = read_rows(KEPT) if KEPT.is_file() else []
+    found = [row for row in there if row["set"] != name] + rows
+    write_rows(KEPT, COLUMNS, sorted(found, key=lambda row: order.index(str(row["set"]))))
+
+
+def _number(row: Kept, name: str, per: float = 1.0, digits: int = 1) -> str:
+    return f"{float(row[name]) / per:,.{digits}f}".replace(",", " ") if row[name] else ""
+
+
+def figures() -> Iterator[Figures]:
+    """A table for each set."""
+    of: dict[str, list[Kept]] = {name: [row for row in read_rows(KEPT) if row["set"] == name] for name in SETS}
+    lines = [
+        [
+            row["what"], _number(row, "pps", 1e3), _number(row, "instructions", 1, 0), _number(row, "p50_ns", 1e3),
+            _number(row, "p99_ns", 1e3), _number(row, "interrupts_per_s", 1, 0),
+        ]
+        for row in of["schemes"]
+    ]  # fmt: skip
+    columns = ("what", "kpps", "instructions/frame", "p50, µs", "p99", "interrupts/s")
+    yield Figures("gigabit schemes", "python -m tools.gigabit schemes", table(columns, lines))
+    for name, columns in (
+        ("processors", {"kpps": ("pps", 1e3, 1), "instructions": ("instructions", 1, 0), "p99, µs": ("p99_ns", 1e3, 1)}),
+        ("xdp", {"kpps": ("pps", 1e3, 1), "instructions": ("instructions", 1, 0)}),
+        ("iperf", {"Mbit/s": ("mbps", 1, 1), "idle, %": ("idle", 0.01, 1)}),
+    ):
+        yield Figures(f"gigabit {name}", f"python -m tools.gigabit {name}", _beside(of[name], columns))
+
+
+def _beside(rows: list[Kept], columns: Mapping[str, tuple[str, float, int]]) -> str:
+    """A line for each test, with the figures of each driver beside those of the other."""
+    by: dict[str, dict[str, Kept]] = {}
+    for row in rows:
+        driver, _, test = row["what"].partition(", ")
+        by.setdefault(test, {})[driver] = row
+    drivers = list(dict.fromkeys(driver for found in by.values() for driver in found))
+    heads = ("", *(f"{driver}: {head}" for driver in drivers for head in columns))
+    lines = [[test, *(_number(found[one], *how) for one in drivers for how in columns.values())] for test, found in by.items()]
+    return table(heads, lines)
+
+
+def main(asked: list[str]) -> int:
+    """Returns the exit code."""
+    if asked in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    if asked == ["--list"]:
+        print(*SETS, sep="\n")
+        return 0
+    if unknown := [name for name in asked if name not in SETS]:
+        raise IrqlabError(f"gigabit: {unknown[0]}: allowed are {', '.join(SETS)}")
+    for name in asked or SETS:
+        rows = []
+        for row in SETS[name]():
+            print(name, row["what"], row["pps"] or row["mbps"], flush=True)
+            rows.append(row)
+        keep(name, rows)
+    write_figures(figures())
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except IrqlabError as error:
+        sys.exit(f"gigabit: {error}")
