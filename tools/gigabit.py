@@ -123,8 +123,8 @@ def figures() -> Iterator[Figures]:
         ]
         for row in of["schemes"]
     ]  # fmt: skip
-    columns = ("what", "kpps", "instructions/frame", "p50, µs", "p99", "interrupts/s")
-    yield Figures("gigabit schemes", "python -m tools.gigabit schemes", table(columns, lines))
+    heads = ("what", "kpps", "instructions/frame", "p50, µs", "p99", "interrupts/s")
+    yield Figures("gigabit schemes", "python -m tools.gigabit schemes", table(heads, lines))
     for name, columns in (
         ("processors", {"kpps": ("pps", 1e3, 1), "instructions": ("instructions", 1, 0), "p99, µs": ("p99_ns", 1e3, 1)}),
         ("xdp", {"kpps": ("pps", 1e3, 1), "instructions": ("instructions", 1, 0)}),

@@ -167,7 +167,6 @@
 #define   WUFC_BROADCAST	BIT(4)
 #define WUS			0x05810
 
-
 /* The NVM, in words (6.1) */
 #define NVM_WORDS		64
 #define NVM_SUM			0xbaba	/* of all words */

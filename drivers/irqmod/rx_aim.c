@@ -60,8 +60,9 @@ static enum aim_class aim_classify(enum aim_class class, u64 packets, u64 bytes)
 	return class;
 }
 
-/* Whether there was any. Both totals are written in the context that polls, unless a transmit scheme reclaims
- * elsewhere: then a reclaim counts for this interrupt or the next.
+/* Whether there was any. Both totals are written in the context that polls, unless a
+ * transmit scheme reclaims elsewhere: then a reclaim counts for this interrupt or the
+ * next.
  */
 static bool aim_look(struct aim_traffic *traffic, u64 packets, u64 bytes)
 {
