@@ -208,14 +208,6 @@ def figures() -> Iterator[Figures]:
     lines.sort(key=lambda line: float(line[0]))
     columns = ("quantum, us", "kpps", "p50, us", "p99", "p99.9", "instructions/frame")
     yield Figures("processors quanta", command("quanta"), table(columns, lines, texts=0))
-    by: dict[str, dict[str, str]] = {}
-    for row in of["releases"]:
-        driver, _, rest = row["what"].partition(": ")
-        release = ".".join(row["qemu"].split(".")[:2])
-        by.setdefault(f"{driver}, QEMU {release}", {})[rest] = _kpps(row)
-    heads = list(dict.fromkeys(rest for found in by.values() for rest in found))
-    lines = [[name, *(found.get(head, "") for head in heads)] for name, found in by.items()]
-    yield Figures("processors releases", command("releases"), table(("processors, quantum:", *heads), lines))
     lines = [
         [row["what"], f"`{row['options']}`", _kpps(row), _us(row, "p50_ns"), _us(row, "p99_ns"), _whole(row, "instructions")]
         for row in of["forwarding"]
