@@ -81,14 +81,17 @@ static int lan78xx_set_wol(struct net_device *netdev,
 			   struct ethtool_wolinfo *wol)
 {
 	struct lan78xx *np = netdev_priv(netdev);
+	struct device *dev = &np->udev->dev;
 	u32 known = lan78xx_wol_known(np);
-	int err;
+	int err = 0;
 
 	if (!known)
 		return -EOPNOTSUPP;
 	if (wol->wolopts & ~known)
 		return -EINVAL;
-	err = device_set_wakeup_enable(&np->udev->dev, wol->wolopts);
+	/* To enable it again is an error. */
+	if (device_may_wakeup(dev) != !!wol->wolopts)
+		err = device_set_wakeup_enable(dev, wol->wolopts);
 	if (!err)
 		np->wol = wol->wolopts;
 	return err;

@@ -38,6 +38,7 @@ echo devices >/sys/power/pm_test
 echo 0 >/sys/module/suspend/parameters/pm_test_delay
 check "wake-up by the PHY" ethtool -s "$IF0" wol p
 check "... is set" same "$(wakes)" p
+check "... and by magic packet" ethtool -s "$IF0" wol pg
 check "... suspend and resume" suspends
 check "... the PHY may interrupt while the machine sleeps" same "$(writes | sed -n "s/^$MASK //p" | head -n 1)" 0xa000
 check "... a host answers" reaches "$PEER0"
