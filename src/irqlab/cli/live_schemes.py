@@ -32,7 +32,7 @@ Out = Annotated[Path, typer.Option("--out", help="Output directory for matrix.cs
 
 def chosen(text: str | None, common: Common) -> dict[str, Schemes]:
     """The schemes of `--schemes` by name. Raises IrqlabError."""
-    names = matrix.expand(matrix.schemes(text), usb=False)
+    names = matrix.expand(matrix.schemes(text), COMBINATIONS)
     if not names:
         raise IrqlabError(f"--schemes is missing: {_WORDS}")
     for name in names:

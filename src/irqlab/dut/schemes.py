@@ -51,7 +51,8 @@ def check(wanted: Schemes, modules: Sequence[Module], usb: bool) -> None:
         raise no_schemes(modules[-1].name, f"it does not use the module {drivers.ENGINE}")
     for direction, name in (("rx", wanted.rx), ("tx", wanted.tx)):
         known = [scheme.name for scheme in engine.schemes(direction, engine.TRANSFERS if usb else engine.MASK)]
-        if name and name not in known and any(scheme.name == name for scheme in engine.all_schemes(direction)):
+        others = engine.MASK if usb else engine.TRANSFERS
+        if any(scheme.name == name and others in scheme.needs for scheme in engine.all_schemes(direction)):
             kind, listed = ("USB" if usb else "PCI"), ",".join(known)
             raise SchemeError(f"--{direction} {name}: not with {kind} hardware, which has --{direction} {listed}")
         if name and name not in known and not any(f"{name}\0".encode() in module.data for module in modules):

@@ -20,7 +20,7 @@ from irqlab.present.variants import Row
 from irqlab.spread import Spread
 from irqlab.tuning import commands
 from irqlab.tuning.goal import BITS, METRICS, Figures, Metric, Settings
-from irqlab.tuning.search import Answer, Tried
+from irqlab.tuning.search import SAME, Answer, Tried
 from irqlab.tuning.space import BUSY_POLL, PROCESSOR, SUSPEND, WAIT
 
 NOTED = 0.02
@@ -393,6 +393,11 @@ def plots_of(rows: Sequence[Row], number: Numbers) -> Group:
     return group
 
 
+def _vary(values: Sequence[float]) -> bool:
+    """Whether figures differ by more than chance."""
+    return bool(values) and max(values) - min(values) > SAME * max(values)
+
+
 def _front(row: Row, x: str, y: str, name: str, number: Numbers) -> Plot | None:
     summary: Summary = row.summary
     labels = {**{key: label for key, (label, _) in _AXES.items()}, **({"throughput": "Mbit/s"} if summary.bits else {})}
@@ -405,7 +410,7 @@ def _front(row: Row, x: str, y: str, name: str, number: Numbers) -> Plot | None:
         return None if None in found else (found[0], found[1])  # type: ignore[return-value]
 
     points = [(point, one.settings) for one in tried(row) if (point := at(one.figures))]
-    if len({point for point, _ in points}) < 2:
+    if not all(_vary([point[place] for point, _ in points]) for place in range(2)):
         return None
     signs = [-1.0 if key == "throughput" else 1.0 for key in (x, y)]
     best = front([(a * signs[0], b * signs[1]) for (a, b), _ in points])

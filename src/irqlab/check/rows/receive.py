@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from irqlab.check.packets import ETHERNET, FIN_PUSH_ACK, IP, IPV4, PUSH_ACK, TCP, TCP_HEADER, UDP, Packet
 from irqlab.check.row import Outcome, Row, Tally, Workplace, not_covered, not_supported
-from irqlab.check.subject import Subject, features_of
+from irqlab.check.subject import Subject
 from irqlab.check.wire import Arrival, Order, carry, connect, filler, frame, ready
 from irqlab.config.addresses import INTERFACES
+from irqlab.dut.facts import features_of
 from irqlab.dut.router import Dut
 
 GROUP = "Frames"
