@@ -14,7 +14,7 @@ from irqlab.config import change
 from irqlab.config.values import Count, Rate, Ratio
 from irqlab.present import plots
 from irqlab.present.columns import Col
-from irqlab.present.parts import Group, Legend, Numbers, Plot
+from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
 from irqlab.present.rows import kpps_text, listed
 from irqlab.present.variants import Row
 from irqlab.spread import Spread
@@ -193,7 +193,12 @@ def better(summary: Summary) -> bool:
         return False
     if summary.keeps and not summary.defaults_keep:
         return True
-    return min(summary.gains) > 0 and Spread.of(summary.gains).median > AS_GOOD and not fragile(summary)
+    return _gains(summary) and not fragile(summary)
+
+
+def _gains(summary: Summary) -> bool:
+    """Whether the recommendation is better at the load in every member, and by more than nothing."""
+    return min(summary.gains) > 0 and Spread.of(summary.gains).median > AS_GOOD
 
 
 def fragile(summary: Summary) -> bool:
@@ -225,7 +230,7 @@ def _verdicts(row: Row) -> Iterator[str]:
         return
     if not better(summary):
         found = _figures(member.defaults, summary)
-        if summary.settings and fragile(summary):
+        if summary.settings and _gains(summary):
             held = "; ".join(_beside(metrics_of(summary), summary.held_back))
             tried = said(summary.settings)
             yield f"{who}: keep the defaults ({found}): {tried} is better at this load only, not near it: {held}."
@@ -387,6 +392,9 @@ def plots_of(rows: Sequence[Row], number: Numbers) -> Group:
     )
     for row in rows:
         name = f"{row.variant.label}: " if len(rows) > 1 else ""
+        if better(row.summary):
+            done = [*row.summary.commands, *(f"in the application: {line}" for line in row.summary.in_application)]
+            group.notices.append(Notice("good", f"{name}what to type:", done))
         for x, y in itertools.combinations(("cpu", "p99", "throughput"), 2):
             if plot := _front(row, x, y, name, number):
                 group.plots.append(plot)
