@@ -165,17 +165,17 @@ def in_application(whole: Settings) -> list[str]:
     """What the application has to do so that it waits like this."""
     wait = whole.get(WAIT, "block")
     found = {
-        "busy-read": [f"setsockopt(SO_BUSY_POLL, {whole.get(BUSY_POLL, '50')})"],
-        "epoll": ["wait in epoll_wait()"],
-        "epoll-busy": [f"ioctl(EPIOCSPARAMS) with busy_poll_usecs {whole.get(BUSY_POLL, '50')}"],
+        "busy-read": [f"in the application: setsockopt(SO_BUSY_POLL, {whole.get(BUSY_POLL, '50')})"],
+        "epoll": ["in the application: epoll_wait()"],
+        "epoll-busy": [f"in the application: ioctl(EPIOCSPARAMS) with busy_poll_usecs {whole.get(BUSY_POLL, '50')}"],
         "suspend": [
-            "ioctl(EPIOCSPARAMS) with busy_poll_budget 64 and prefer_busy_poll 1",
-            "ynl --family netdev --do napi-set: defer-hard-irqs "
+            "in the application: ioctl(EPIOCSPARAMS) with busy_poll_budget 64 and prefer_busy_poll 1",
+            "for each NAPI of the interface: ynl --family netdev --do napi-set, defer-hard-irqs "
             f"{_set(whole, 'napi_defer_hard_irqs', '100')}, gro-flush-timeout {_set(whole, 'gro_flush_timeout', '50000')}, "
             f"irq-suspend-timeout {_set(whole, SUSPEND, '20000000')}",
         ],
     }.get(wait, [])
-    return [*found, *([f"taskset -c {whole[PROCESSOR]}"] if whole.get(PROCESSOR) else [])]
+    return [*found, *([f"the application: taskset -c {whole[PROCESSOR]}"] if whole.get(PROCESSOR) else [])]
 
 
 def _set(whole: Settings, name: str, usual: str) -> str:
@@ -341,7 +341,7 @@ def printed(row: Row, _: object) -> Iterable[str]:
         yield "now:"
         yield from (f"  {line}" for line in summary.commands)
     for line in summary.in_application:
-        yield f"  in the application: {line}"
+        yield f"  {line}"
     for path, lines in commands.files(_changes(summary), row.summary.interfaces):
         yield f"after every boot: {path}"
         yield from (f"  {line}" for line in lines)
@@ -393,7 +393,7 @@ def plots_of(rows: Sequence[Row], number: Numbers) -> Group:
     for row in rows:
         name = f"{row.variant.label}: " if len(rows) > 1 else ""
         if better(row.summary):
-            done = [*row.summary.commands, *(f"in the application: {line}" for line in row.summary.in_application)]
+            done = [*row.summary.commands, *row.summary.in_application]
             group.notices.append(Notice("good", f"{name}what to type:", done))
         for x, y in itertools.combinations(("cpu", "p99", "throughput"), 2):
             if plot := _front(row, x, y, name, number):
