@@ -14,13 +14,13 @@ from irqlab.config import change
 from irqlab.config.values import Count, Rate, Ratio
 from irqlab.present import plots
 from irqlab.present.columns import Col
-from irqlab.present.parts import Group, Legend, Numbers, Plot
+from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
 from irqlab.present.rows import kpps_text, listed
 from irqlab.present.variants import Row
 from irqlab.spread import Spread
 from irqlab.tuning import commands
 from irqlab.tuning.goal import BITS, METRICS, Figures, Metric, Settings
-from irqlab.tuning.search import Answer, Tried
+from irqlab.tuning.search import SAME, Answer, Tried
 from irqlab.tuning.space import BUSY_POLL, PROCESSOR, SUSPEND, WAIT
 
 NOTED = 0.02
@@ -165,17 +165,17 @@ def in_application(whole: Settings) -> list[str]:
     """What the application has to do so that it waits like this."""
     wait = whole.get(WAIT, "block")
     found = {
-        "busy-read": [f"setsockopt(SO_BUSY_POLL, {whole.get(BUSY_POLL, '50')})"],
-        "epoll": ["wait in epoll_wait()"],
-        "epoll-busy": [f"ioctl(EPIOCSPARAMS) with busy_poll_usecs {whole.get(BUSY_POLL, '50')}"],
+        "busy-read": [f"in the application: setsockopt(SO_BUSY_POLL, {whole.get(BUSY_POLL, '50')})"],
+        "epoll": ["in the application: epoll_wait()"],
+        "epoll-busy": [f"in the application: ioctl(EPIOCSPARAMS) with busy_poll_usecs {whole.get(BUSY_POLL, '50')}"],
         "suspend": [
-            "ioctl(EPIOCSPARAMS) with busy_poll_budget 64 and prefer_busy_poll 1",
-            "ynl --family netdev --do napi-set: defer-hard-irqs "
+            "in the application: ioctl(EPIOCSPARAMS) with busy_poll_budget 64 and prefer_busy_poll 1",
+            "for each NAPI of the interface: ynl --family netdev --do napi-set, defer-hard-irqs "
             f"{_set(whole, 'napi_defer_hard_irqs', '100')}, gro-flush-timeout {_set(whole, 'gro_flush_timeout', '50000')}, "
             f"irq-suspend-timeout {_set(whole, SUSPEND, '20000000')}",
         ],
     }.get(wait, [])
-    return [*found, *([f"taskset -c {whole[PROCESSOR]}"] if whole.get(PROCESSOR) else [])]
+    return [*found, *([f"the application: taskset -c {whole[PROCESSOR]}"] if whole.get(PROCESSOR) else [])]
 
 
 def _set(whole: Settings, name: str, usual: str) -> str:
@@ -193,7 +193,12 @@ def better(summary: Summary) -> bool:
         return False
     if summary.keeps and not summary.defaults_keep:
         return True
-    return min(summary.gains) > 0 and Spread.of(summary.gains).median > AS_GOOD and not fragile(summary)
+    return _gains(summary) and not fragile(summary)
+
+
+def _gains(summary: Summary) -> bool:
+    """Whether the recommendation is better at the load in every member, and by more than nothing."""
+    return min(summary.gains) > 0 and Spread.of(summary.gains).median > AS_GOOD
 
 
 def fragile(summary: Summary) -> bool:
@@ -225,7 +230,7 @@ def _verdicts(row: Row) -> Iterator[str]:
         return
     if not better(summary):
         found = _figures(member.defaults, summary)
-        if summary.settings and fragile(summary):
+        if summary.settings and _gains(summary):
             held = "; ".join(_beside(metrics_of(summary), summary.held_back))
             tried = said(summary.settings)
             yield f"{who}: keep the defaults ({found}): {tried} is better at this load only, not near it: {held}."
@@ -336,7 +341,7 @@ def printed(row: Row, _: object) -> Iterable[str]:
         yield "now:"
         yield from (f"  {line}" for line in summary.commands)
     for line in summary.in_application:
-        yield f"  in the application: {line}"
+        yield f"  {line}"
     for path, lines in commands.files(_changes(summary), row.summary.interfaces):
         yield f"after every boot: {path}"
         yield from (f"  {line}" for line in lines)
@@ -387,10 +392,18 @@ def plots_of(rows: Sequence[Row], number: Numbers) -> Group:
     )
     for row in rows:
         name = f"{row.variant.label}: " if len(rows) > 1 else ""
+        if better(row.summary):
+            done = [*row.summary.commands, *row.summary.in_application]
+            group.notices.append(Notice("good", f"{name}what to type:", done))
         for x, y in itertools.combinations(("cpu", "p99", "throughput"), 2):
             if plot := _front(row, x, y, name, number):
                 group.plots.append(plot)
     return group
+
+
+def _vary(values: Sequence[float]) -> bool:
+    """Whether figures differ by more than chance."""
+    return bool(values) and max(values) - min(values) > SAME * max(values)
 
 
 def _front(row: Row, x: str, y: str, name: str, number: Numbers) -> Plot | None:
@@ -405,7 +418,7 @@ def _front(row: Row, x: str, y: str, name: str, number: Numbers) -> Plot | None:
         return None if None in found else (found[0], found[1])  # type: ignore[return-value]
 
     points = [(point, one.settings) for one in tried(row) if (point := at(one.figures))]
-    if len({point for point, _ in points}) < 2:
+    if not all(_vary([point[place] for point, _ in points]) for place in range(2)):
         return None
     signs = [-1.0 if key == "throughput" else 1.0 for key in (x, y)]
     best = front([(a * signs[0], b * signs[1]) for (a, b), _ in points])

@@ -321,12 +321,16 @@ def cloud(
     x_label: str,
     y_label: str,
 ) -> str:
-    """Points, the front among them as a grey line, one in a ring and one with a cross; logarithmic where they are far apart."""
+    """Points, the front among them as a grey line, one in a ring and one with a cross.
+
+    An axis is logarithmic if values are far apart and no shares.
+    """
     figure, axes = canvas(x_label, y_label)
-    for place, (scale, limit) in enumerate(((axes.set_xscale, axes.set_xlim), (axes.set_yscale, axes.set_ylim))):
+    sides = ((axes.set_xscale, axes.set_xlim, x_label), (axes.set_yscale, axes.set_ylim, y_label))
+    for place, (scale, limit, label) in enumerate(sides):
         values = [point[place] for point in points]
         low, high = min(values), max(values)
-        if low > 0 and high > FAR * low:
+        if low > 0 and high > FAR * low and not label.endswith("%"):
             scale("log")
             axis = (axes.xaxis, axes.yaxis)[place]
             axis.set_major_formatter(mpl().FuncFormatter(tick_text))

@@ -149,16 +149,17 @@ class Search:
         return found
 
     def _around(self, settings: Settings) -> Iterable[dict[str, str]]:
+        """Other choices first: they may change more than a step does."""
         active = [one for one in self.space.parameters if one.name not in self.idle and self.space.active(settings, one)]
         changed = [one for one in active if one.name in settings]
+        for one in active:
+            if not one.ordered:
+                yield from ({**settings, one.name: value} for value in one.values)
         for steps in (1, -1, 2, -2, 4, -4):
             for one in (*changed, *(one for one in active if one.name not in settings)):
                 value = one.near(settings.get(one.name, one.default), steps)
                 if value is not None:
                     yield {**settings, one.name: value}
-        for one in active:
-            if not one.ordered:
-                yield from ({**settings, one.name: value} for value in one.values)
         for one in changed:
             yield {name: value for name, value in settings.items() if name != one.name}
 

@@ -139,6 +139,12 @@ def test_a_budget_is_recommended_for_a_goal() -> None:
     assert budget.recommend(trials, "application").budget == 300
 
 
+def test_budgets_that_make_no_difference_are_not_recommended() -> None:
+    alike = [budget.Sample(size, 150.0, 70, pps) for size, pps in ((2, 54.6), (64, 54.7), (300, 54.6))]
+    assert not budget.differs(alike, "forwarding")
+    assert budget.differs([*alike, budget.Sample(12, 150.0, 70, 60.0)], "forwarding")
+
+
 def test_a_small_budget_lowers_the_weight_of_our_drivers_only() -> None:
     assert budget.tuning(Tuning(), 2, ours=True).schemes.weight == 2
     assert budget.tuning(Tuning(), 300, ours=True).schemes.weight == 64

@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from irqlab.methods import latency
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import latency, throughput
 from irqlab.results.histogram import Histogram
+from tests.data.formulas import Formula, plateau
+from tests.unit.fakes import stand_on
+
+KNOWN = throughput.run(stand_on(Formula(plateau(50_000.0))), Workload())
 
 
 def test_a_logarithmic_axis_has_no_zero() -> None:
@@ -37,7 +43,19 @@ def record(p99_ns: int, count: int = 1) -> Any:
     return SimpleNamespace(p99_ns=p99_ns, count=count)
 
 
+def test_loads_may_be_rates() -> None:
+    found = latency.run(stand_on(Formula(plateau(50_000.0))), Workload(), known=KNOWN, rates_pps=(10_000.0, 60_000.0))
+    assert [sample.rate_pps for sample in found.samples] == pytest.approx([10_000, 60_000])
+    assert [sample.at for sample in found.samples] == [(0.0, pytest.approx(10_000)), (0.0, pytest.approx(60_000))]
+    with pytest.raises(IrqlabError, match="--rate x: allowed are numbers"):
+        latency.Options(rate="x")
+
+
 def test_of_two_directions_the_slower_one_counts() -> None:
     samples = [(0.9, record(5)), (0.9, record(7)), (0.1, record(9)), (0.1, record(3)), (0.5, record(8, 0)), (0.5, record(2))]
-    row: Any = SimpleNamespace(samples=[SimpleNamespace(load=load, latency=one) for load, one in samples])
-    assert [(load, one.p99_ns) for load, one in latency._slower(row).items()] == [(0.1, 9), (0.5, 2), (0.9, 7)]
+    row: Any = SimpleNamespace(samples=[SimpleNamespace(at=(load, 0.0), latency=one) for load, one in samples])
+    assert [(load, one.p99_ns) for load, one in latency._slower(row).items()] == [
+        ((0.1, 0.0), 9),
+        ((0.5, 0.0), 2),
+        ((0.9, 0.0), 7),
+    ]

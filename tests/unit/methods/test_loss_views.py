@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
 from irqlab.methods import loss, throughput
 from irqlab.present.parts import Numbers
 from irqlab.present.variants import Row
@@ -21,6 +22,13 @@ from tests.unit.fakes import stand_on
 
 WORKLOAD = Workload(duration_ns=100_000_000)
 KNOWN = throughput.run(stand_on(Formula(plateau(20_000.0))), WORKLOAD)
+
+
+def test_loads_may_be_rates() -> None:
+    found = loss.run(stand_on(Formula(plateau(20_000.0))), WORKLOAD, known=KNOWN, rates_pps=(5_000.0, 70_000.0))
+    assert [sample.offered_pps for sample in found.samples] == pytest.approx([5_000, 70_000])
+    with pytest.raises(IrqlabError, match="--rate 0: allowed are numbers"):
+        loss.Options(rate="0")
 
 
 def curve(forwards: Callable[[float], float], *shares: float) -> MethodResult:

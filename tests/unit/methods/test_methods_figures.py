@@ -193,6 +193,7 @@ def test_the_loads_are_shares_of_a_rate_on_the_grid() -> None:
 def test_base_rates_are_the_next_ones_below_on_a_coarse_grid() -> None:
     assert metrics.base_rates(54_800.0) == (50_000.0, 40_000.0)
     assert metrics.base_rates(50_000.0) == (50_000.0, 40_000.0)
+    assert metrics.BELOW * metrics.base_at(40_000.0) == pytest.approx(40_000.0)
     assert metrics.base_rates(49_999.9) == (40_000.0, 31_500.0)
     assert metrics.base_rates(1_100.0) == (1_000.0, 800.0)
     assert metrics.base_rates(0.99) == (0.8, 0.63)
