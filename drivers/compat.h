@@ -30,6 +30,11 @@
 #define irqmod_max_backlog()	READ_ONCE(netdev_max_backlog)
 #endif
 
+/* 6.9: struct rps_map has a header of its own. Goes with 6.1. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/rps.h>
+#endif
+
 /* 6.8: the NAPI and the interrupt of a queue are known. Goes with 6.1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define netif_queue_set_napi(netdev, index, type, napi)	((void)(napi))
