@@ -406,31 +406,14 @@ void irqmod_tx_check_started(const struct irqmod_queue *queue);
 #endif
 
 /**
- * irqmod_tx_begin() - the first of four functions that ndo_start_xmit calls in order
+ * irqmod_tx_begin() - the first of three functions that ndo_start_xmit calls in order
  * @queue: the queue; it is locked
- *
- * The second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
- * tx_bytes().
  */
 static inline void irqmod_tx_begin(struct irqmod_queue *queue)
 {
 	irqmod_tx_check_started(queue);
 	if (queue->tx_early)
 		irqmod_tx_reclaim_early(queue);
-}
-
-/**
- * irqmod_tx_wants_irq() - whether to set the interrupt bit in the last descriptor
- * @queue: the queue; it is locked
- *
- * Once per packet.
- */
-static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
-{
-	if (!queue->tx_irq_every || ++queue->tx_since_irq < queue->tx_irq_every)
-		return false;
-	queue->tx_since_irq = 0;
-	return true;
 }
 
 /**
@@ -448,18 +431,22 @@ static inline void irqmod_tx_want_irq(struct irqmod_queue *queue)
 }
 
 /**
- * irqmod_tx_sent() - counts a packet's bytes
+ * irqmod_tx_sent() - counts a packet, before it can be reclaimed
  * @queue: the queue; it is locked
  * @bytes: exactly those that tx_reclaim() will pass to irqmod_tx_completed(). If more
  *         are completed than were sent, the kernel hits a BUG_ON().
  *
- * Once per packet, before it can be reclaimed.
+ * Return: whether to set the interrupt bit in the packet's last descriptor, for drivers
+ * with IRQMOD_CAP_TX_IRQ_BIT.
  */
-static inline void irqmod_tx_sent(struct irqmod_queue *queue,
-				  unsigned int bytes)
+static inline bool irqmod_tx_sent(struct irqmod_queue *queue, unsigned int bytes)
 {
 	if (queue->tx_limited)
 		netdev_tx_sent_queue(queue->txq, bytes);
+	if (!queue->tx_irq_every || ++queue->tx_since_irq < queue->tx_irq_every)
+		return false;
+	queue->tx_since_irq = 0;
+	return true;
 }
 
 /**
