@@ -30,8 +30,11 @@
 #define irqmod_max_backlog()	READ_ONCE(netdev_max_backlog)
 #endif
 
-/* 6.9: struct rps_map has a header of its own. Goes with 6.1. */
+/* 6.6 and 6.9: receive queues and struct rps_map have headers of their own. Goes with
+ * 6.1, and leaves the #includes to the file that needs them.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/netdev_rx_queue.h>
 #include <net/rps.h>
 #endif
 
