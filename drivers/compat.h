@@ -30,6 +30,14 @@
 #define irqmod_max_backlog()	READ_ONCE(netdev_max_backlog)
 #endif
 
+/* 6.6 and 6.9: receive queues and struct rps_map have headers of their own. Goes with
+ * 6.1, and leaves the #includes to the file that needs them.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/netdev_rx_queue.h>
+#include <net/rps.h>
+#endif
+
 /* 6.8: the NAPI and the interrupt of a queue are known. Goes with 6.1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define netif_queue_set_napi(netdev, index, type, napi)	((void)(napi))

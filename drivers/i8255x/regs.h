@@ -40,9 +40,7 @@ enum {
 	CAUSE_FR	= BIT(6),	/* frame received */
 	CAUSE_CNA	= BIT(5),	/* CU left the active state */
 	CAUSE_RNR	= BIT(4),	/* RU left the ready state */
-	CAUSE_MDI	= BIT(3),	/* PHY access done */
 	CAUSE_SWI	= BIT(2),	/* software interrupt */
-	CAUSE_FCP	= BIT(0),	/* pause frame */
 	CAUSE_GONE	= 0xff,		/* read from a removed device */
 
 	MASK_ER		= BIT(3),	/* early receive */
@@ -66,7 +64,6 @@ enum {
 	CU_LOAD_BASE	= 0x60,
 	CU_DUMP_RESET	= 0x70,	/* dump counters to memory and reset them */
 	RU_START	= 0x01,
-	RU_ABORT	= 0x04,
 	RU_LOAD_BASE	= 0x06,
 };
 

@@ -185,11 +185,10 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	cb->tx.buf_addr = cpu_to_le32(dma);
 	cb->tx.buf_size = cpu_to_le16(skb->len);
 	cb->tx.buf_el = 0;
-	if (irqmod_tx_wants_irq(&np->queue))
-		command |= CB_I;
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
 		skb_tx_timestamp(skb);
-	irqmod_tx_sent(&np->queue, skb->len);
+	if (irqmod_tx_sent(&np->queue, skb->len))
+		command |= CB_I;
 	i8255x_tx_commit(np, cb, command);
 
 	if (irqmod_tx_queued(&np->queue, room - 1, TX_RESERVE) ||

@@ -7,14 +7,8 @@
 
 #include "scheme.h"
 
-#ifdef IRQMOD_DEBUG
-#define rx_poll(queue, budget)	irqmod_rx_poll_checked(queue, budget)
-#else
-#define rx_poll(queue, budget)	((queue)->rx->poll(queue, budget))
-#endif
-
 /* One pass over the ring; delivers the frames taken. */
-int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
+int irqmod_rx_pass_unchecked(struct irqmod_queue *queue, int budget)
 {
 	int taken;
 
@@ -120,7 +114,7 @@ int irqmod_poll(struct napi_struct *napi, int budget)
 
 	/* Acquire: pairs with rx_start_queue(). */
 	if (likely(!smp_load_acquire(&queue->rx_stopping) && queue->rx->poll))
-		return rx_poll(queue, budget);
+		return irqmod_rx_poll(queue, budget);
 	if (budget)
 		napi_complete_done(napi, 0);
 	return 0;

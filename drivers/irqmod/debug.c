@@ -33,13 +33,13 @@ int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 		  "%s: %s takes the ring that %s owns\n", name, owner, before);
 	WARN_ONCE(READ_ONCE(queue->rx_quiet), "%s: %s takes the ring after its stop\n",
 		  name, owner);
-	taken = (irqmod_rx_pass)(queue, budget);
+	taken = irqmod_rx_pass_unchecked(queue, budget);
 	/* What the pass wrote is seen by whoever holds the ring next. */
 	smp_store_release(&queue->rx_holder, NULL);
 	return taken;
 }
 
-int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget)
+int irqmod_rx_poll(struct irqmod_queue *queue, int budget)
 {
 	int done;
 

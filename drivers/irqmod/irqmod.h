@@ -218,15 +218,30 @@ struct irqmod_heads {
 	unsigned int asked;		/* chunk requests while fail_heads is set */
 };
 
-/* A queue, embedded in what the driver has of it. The driver sets @irq and @tx_irq
- * before irqmod_add_queue(), and updates packets, bytes, errors and no_buffer of the
- * counters. All other fields belong to the engine.
+/**
+ * struct irqmod_queue - a queue: a receive and a transmit ring, embedded in what the
+ *	driver has of it
+ * @irq: set by the driver before irqmod_add_queue(): its interrupt, for
+ *	synchronize_irq(); 0: a bus driver's completions
+ * @tx_irq: the same, of TX causes alone; 0: @irq is of both
+ * @rx_stats: the driver updates packets, bytes, no_buffer and errors
+ * @tx_stats: the driver updates packets, bytes and errors
+ * @port: to be read: its port
+ * @netdev: to be read: the port's netdev
+ * @txq: to be read: its transmit queue
+ * @index: to be read: its number among those of the port
+ * @rx_deferred: to be read in rx_take(): the scheme calls rx_refill() later
+ * @rx_limit: to be read in rx_refill(): it fills no more descriptors; UINT_MAX
+ * @rx_frames: to be read in rx_arrived(): a running total of the frames taken
+ *
+ * All other fields belong to the engine.
  */
 struct irqmod_queue {
 	/* Hot in sending: on 64-bit a line of 64 bytes, which the sender writes.
 	 * Receiving reads it once per pass.
 	 */
 	struct netdev_queue *txq;
+	/* private: the engine's */
 	const struct irqmod_ops *ops;
 	const struct irqmod_tx_scheme *tx;	/* of the port */
 	const struct irqmod_rx_scheme *rx;	/* of the port */
@@ -248,25 +263,33 @@ struct irqmod_queue {
 	bool tx_limited;		/* byte queue limits count packets */
 
 	/* Hot in receiving: a line, the current chunk, and NAPI. */
+	/* public: */
 	struct net_device *netdev;
+	/* private: */
 	void (*deliver)(struct irqmod_queue *queue, struct sk_buff *skb);
 	struct list_head rx_list;	/* taken in this pass, not yet delivered */
-	bool rx_deferred;		/* the scheme refills the ring later */
+	/* public: */
+	bool rx_deferred;
+	/* private: */
 	bool rx_in_softirq;		/* rx_take runs in softirq: NAPI caches usable */
 	bool rx_stopping;
 	bool rx_merges;			/* GRO allowed */
-	u32 rx_frames;			/* running total of the frames taken */
 	unsigned int rx_ring;		/* of the port */
-	unsigned int rx_limit;		/* rx_refill() fills no more; UINT_MAX */
+	/* public: */
+	u32 rx_frames;
+	unsigned int rx_limit;
+	/* private: */
 	struct irqmod_heads heads;
 	struct napi_struct napi;
 
+	/* public: */
 	struct irqmod_port *port;
+	int irq;
+	int tx_irq;
+	u16 index;
+	/* private: */
 	struct irqmod_queue *next;	/* of the port */
-	int irq;			/* for synchronize_irq(); 0: none */
-	int tx_irq;			/* of TX causes alone; 0: @irq is of both */
 	unsigned int cpu;		/* without @irq: where the last completion came */
-	u16 index;			/* among those of the port */
 	bool tx_switching;		/* scheme change in progress */
 	bool running;			/* its schemes are started; RTNL */
 #ifdef IRQMOD_DEBUG
@@ -285,45 +308,64 @@ struct irqmod_queue {
 
 	struct irqmod_irq_stats rx_irq_stats;
 	struct irqmod_irq_stats tx_irq_stats;
+	/* public: */
 	struct irqmod_rx_stats rx_stats;
 	struct irqmod_tx_stats tx_stats;
 } ____cacheline_aligned;
 
-/* One interface; the first member of netdev_priv(). Before irqmod_register(),
- * the driver sets the fields up to wire_mbps, may set other defaults for the
- * settings, and adds the queues. All other fields belong to the engine.
+/**
+ * struct irqmod_port - an interface; the first member of netdev_priv()
+ * @netdev: the interface
+ * @ops: the operations of its queues
+ * @caps: IRQMOD_CAP_ that the hardware has
+ * @rx_ring: descriptors of each receive ring; later irqmod_set_rings() sets both
+ * @tx_ring: packets that each transmit ring holds
+ * @tx_reserve: descriptors that a packet may need
+ * @wire_mbps: of the fastest link
+ * @device: for the functions of device.h, as all up to @stat_count
+ * @ring_min: the shortest ring
+ * @ring_max: the longest
+ * @rings: the rings of all queues, in the driver's format
+ * @rings_bytes: its size
+ * @msg_enable: messages that are wanted, NETIF_MSG_
+ * @wol_supported: WAKE_ that the chip can be woken by
+ * @wol: those that wake the machine; RTNL
+ * @stat_names: names of the chip's own statistics
+ * @stat_count: how many there are
+ * @rx_usecs: setting: how long a frame may wait; 0: from the ring size
+ * @tx_usecs: setting: how long a packet that has been sent may wait; 0: 1000
+ * @tx_frames: setting: packets per TX interrupt; 0: 128
+ * @rx_weight: setting: the budget of a NAPI poll; 0: from the ring size
+ *
+ * Before irqmod_register() the driver sets those up to @wire_mbps, and may set the
+ * others, and adds the queues.
  */
 struct irqmod_port {
 	struct net_device *netdev;
 	const struct irqmod_ops *ops;
 	u32 caps;
-	unsigned int tx_ring;		/* descriptors of each queue; later
-					 * irqmod_set_rings() sets both
-					 */
 	unsigned int rx_ring;
-	unsigned int tx_reserve;	/* descriptors that a packet may need */
-	u32 wire_mbps;			/* fastest link */
+	unsigned int tx_ring;
+	unsigned int tx_reserve;
+	u32 wire_mbps;
 
-	/* For the functions of device.h. */
 	const struct irqmod_device_ops *device;
-	unsigned int ring_min;		/* descriptors */
+	unsigned int ring_min;
 	unsigned int ring_max;
-	void *rings;			/* of all queues, in the driver's format */
+	void *rings;
 	size_t rings_bytes;
-	u32 msg_enable;			/* NETIF_MSG_* */
-	u32 wol_supported;		/* WAKE_* */
-	u32 wol;			/* ... that wake the machine; RTNL */
-	const char (*stat_names)[ETH_GSTRING_LEN];	/* of the chip; ethtool -S */
+	u32 msg_enable;
+	u32 wol_supported;
+	u32 wol;
+	const char (*stat_names)[ETH_GSTRING_LEN];
 	unsigned int stat_count;
 
-	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
-	unsigned int rx_usecs;		/* how long a frame may wait; 0: from the ring
-					 * size
-					 */
-	unsigned int tx_usecs;		/* period of tx_timer */
-	unsigned int tx_frames;		/* packets per TX interrupt */
-	unsigned int rx_weight;		/* budget of a NAPI poll; 0: from the ring size */
+	unsigned int rx_usecs;
+	unsigned int tx_usecs;
+	unsigned int tx_frames;
+	unsigned int rx_weight;
 
+	/* private: the engine's */
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
 	bool tx_chosen;			/* otherwise the default for @rx */
@@ -408,31 +450,14 @@ void irqmod_tx_check_started(const struct irqmod_queue *queue);
 #endif
 
 /**
- * irqmod_tx_begin() - the first of four functions that ndo_start_xmit calls in order
+ * irqmod_tx_begin() - the first of three functions that ndo_start_xmit calls in order
  * @queue: the queue; it is locked
- *
- * The second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
- * tx_bytes().
  */
 static inline void irqmod_tx_begin(struct irqmod_queue *queue)
 {
 	irqmod_tx_check_started(queue);
 	if (queue->tx_early)
 		irqmod_tx_reclaim_early(queue);
-}
-
-/**
- * irqmod_tx_wants_irq() - whether to set the interrupt bit in the last descriptor
- * @queue: the queue; it is locked
- *
- * Once per packet.
- */
-static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
-{
-	if (!queue->tx_irq_every || ++queue->tx_since_irq < queue->tx_irq_every)
-		return false;
-	queue->tx_since_irq = 0;
-	return true;
 }
 
 /**
@@ -450,18 +475,22 @@ static inline void irqmod_tx_want_irq(struct irqmod_queue *queue)
 }
 
 /**
- * irqmod_tx_sent() - counts a packet's bytes
+ * irqmod_tx_sent() - counts a packet, before it can be reclaimed
  * @queue: the queue; it is locked
  * @bytes: exactly those that tx_reclaim() will pass to irqmod_tx_completed(). If more
  *         are completed than were sent, the kernel hits a BUG_ON().
  *
- * Once per packet, before it can be reclaimed.
+ * Return: whether to set the interrupt bit in the packet's last descriptor, for drivers
+ * with IRQMOD_CAP_TX_IRQ_BIT.
  */
-static inline void irqmod_tx_sent(struct irqmod_queue *queue,
-				  unsigned int bytes)
+static inline bool irqmod_tx_sent(struct irqmod_queue *queue, unsigned int bytes)
 {
 	if (queue->tx_limited)
 		netdev_tx_sent_queue(queue->txq, bytes);
+	if (!queue->tx_irq_every || ++queue->tx_since_irq < queue->tx_irq_every)
+		return false;
+	queue->tx_since_irq = 0;
+	return true;
 }
 
 /**

@@ -12,12 +12,6 @@
  */
 #include "scheme.h"
 
-#ifdef IRQMOD_DEBUG
-#define tx_reclaim(queue)	irqmod_tx_reclaim_checked(queue, __func__)
-#else
-#define tx_reclaim(queue)	((queue)->ops->tx_reclaim(queue))
-#endif
-
 /* Whether to wake the queue: not for every packet. */
 static bool tx_enough(struct irqmod_queue *queue)
 {
@@ -59,7 +53,7 @@ void irqmod_tx_reclaim_early(struct irqmod_queue *queue)
 
 	if (queue->ops->tx_outstanding(queue) < queue->tx_early)
 		return;
-	packets = tx_reclaim(queue);
+	packets = irqmod_tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_xmit, packets);
 }
@@ -67,7 +61,7 @@ EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
 static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 {
-	unsigned int packets = tx_reclaim(queue);
+	unsigned int packets = irqmod_tx_reclaim(queue);
 
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_rx, packets);
@@ -173,7 +167,7 @@ EXPORT_SYMBOL_GPL(irqmod_netpoll);
  */
 bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue)
 {
-	unsigned int packets = tx_reclaim(queue);
+	unsigned int packets = irqmod_tx_reclaim(queue);
 
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
@@ -190,7 +184,7 @@ bool irqmod_tx_start_reclaim(struct irqmod_queue *queue)
 	unsigned int packets = 0;
 
 	if (queue->ops->tx_outstanding(queue))
-		packets = tx_reclaim(queue);
+		packets = irqmod_tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 	return tx_enough(queue);
@@ -203,7 +197,7 @@ void irqmod_tx_irq_reclaim(struct irqmod_queue *queue)
 	unsigned int packets;
 
 	spin_lock_irqsave(&queue->tx_lock, flags);
-	packets = tx_reclaim(queue);
+	packets = irqmod_tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	spin_unlock_irqrestore(&queue->tx_lock, flags);
@@ -224,7 +218,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 			queue->rx->irq(queue);
 	} else if (queue->tx->in_irq) {
 		spin_lock_irqsave(&queue->tx_lock, flags);
-		packets = tx_reclaim(queue);
+		packets = irqmod_tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		spin_unlock_irqrestore(&queue->tx_lock, flags);
@@ -233,7 +227,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 		 * may still be reclaiming without the lock: tx_stop() waits for it.
 		 */
 		if (!queue->tx_switching && !READ_ONCE(queue->tx_with_rx))
-			packets = tx_reclaim(queue);
+			packets = irqmod_tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		__netif_tx_unlock(queue->txq);

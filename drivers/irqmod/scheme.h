@@ -131,8 +131,8 @@ struct irqmod_rx_scheme {
  * @needs_masks: needs a receive scheme that masks RX
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
  * @limits: completions are taken in each pass over the receive ring, so that byte
- *	queue limits suit it. Passes follow an interrupt at once, except with
- *	@pauses: there, too, the next one does when the limit has stopped the queue
+ *	queue limits suit it. Passes follow an interrupt at once. With @pauses only the
+ *	next one does when the limit has stopped the queue
  */
 struct irqmod_tx_scheme {
 	struct irqmod_scheme base;
@@ -253,7 +253,7 @@ void irqmod_rx_resume(struct irqmod_port *port);
 void irqmod_tx_pause(struct irqmod_port *port);
 void irqmod_tx_resume(struct irqmod_port *port);
 int irqmod_poll(struct napi_struct *napi, int budget);
-int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget);
+int irqmod_rx_pass_unchecked(struct irqmod_queue *queue, int budget);
 
 /* debug.c */
 #ifdef IRQMOD_DEBUG
@@ -263,12 +263,28 @@ int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 	irqmod_rx_pass_checked(queue, budget, __func__)
 unsigned int irqmod_tx_reclaim_checked(struct irqmod_queue *queue,
 				       const char *holder);
-int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget);
+#define irqmod_tx_reclaim(queue)	irqmod_tx_reclaim_checked(queue, __func__)
+int irqmod_rx_poll(struct irqmod_queue *queue, int budget);
 void irqmod_rx_check_idle(const struct irqmod_queue *queue);
 void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet);
 void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet);
 void irqmod_tx_close(struct irqmod_queue *queue, bool closed);
 #else
+static inline int irqmod_rx_pass(struct irqmod_queue *queue, int budget)
+{
+	return irqmod_rx_pass_unchecked(queue, budget);
+}
+
+static inline unsigned int irqmod_tx_reclaim(struct irqmod_queue *queue)
+{
+	return queue->ops->tx_reclaim(queue);
+}
+
+static inline int irqmod_rx_poll(struct irqmod_queue *queue, int budget)
+{
+	return queue->rx->poll(queue, budget);
+}
+
 static inline void irqmod_rx_check_idle(const struct irqmod_queue *queue) { }
 static inline void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet) { }
 static inline void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet) { }

@@ -57,44 +57,21 @@ static int lan78xx_set_coalesce(struct net_device *netdev,
 }
 
 /* How the PHY of a LAN7801 reports link changes is not known here. */
-static u32 lan78xx_wol_known(const struct lan78xx *np)
+void lan78xx_wake_init(struct lan78xx *np)
 {
-	u32 known = WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC;
-
 	if (!device_can_wakeup(&np->udev->dev))
-		return 0;
+		return;
+	np->port.wol_supported = WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC;
 	if (np->chip != CHIP_LAN7801)
-		known |= WAKE_PHY;
-	return known;
+		np->port.wol_supported |= WAKE_PHY;
 }
 
-static void lan78xx_get_wol(struct net_device *netdev,
-			    struct ethtool_wolinfo *wol)
+/* It is the USB device that wakes the machine, not the interface. */
+void lan78xx_wake_changed(struct irqmod_port *port)
 {
-	struct lan78xx *np = netdev_priv(netdev);
+	struct lan78xx *np = netdev_priv(port->netdev);
 
-	wol->supported = lan78xx_wol_known(np);
-	wol->wolopts = np->wol;
-}
-
-static int lan78xx_set_wol(struct net_device *netdev,
-			   struct ethtool_wolinfo *wol)
-{
-	struct lan78xx *np = netdev_priv(netdev);
-	struct device *dev = &np->udev->dev;
-	u32 known = lan78xx_wol_known(np);
-	int err = 0;
-
-	if (!known)
-		return -EOPNOTSUPP;
-	if (wol->wolopts & ~known)
-		return -EINVAL;
-	/* To enable it again is an error. */
-	if (device_may_wakeup(dev) != !!wol->wolopts)
-		err = device_set_wakeup_enable(dev, wol->wolopts);
-	if (!err)
-		np->wol = wol->wolopts;
-	return err;
+	device_set_wakeup_enable(&np->udev->dev, port->wol);
 }
 
 /* What is asked for, not what has been negotiated (see linkmode_set_pause()). */
@@ -149,8 +126,8 @@ const struct ethtool_ops lan78xx_ethtool_ops = {
 	.set_coalesce = lan78xx_set_coalesce,
 	.get_pauseparam = lan78xx_get_pauseparam,
 	.set_pauseparam = lan78xx_set_pauseparam,
-	.get_wol = lan78xx_get_wol,
-	.set_wol = lan78xx_set_wol,
+	.get_wol = irqmod_get_wol,
+	.set_wol = irqmod_set_wol,
 	.get_eeprom_len = lan78xx_get_eeprom_len,
 	.get_eeprom = lan78xx_get_eeprom,
 	.get_sset_count = irqmod_get_sset_count,

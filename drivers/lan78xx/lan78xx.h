@@ -169,7 +169,6 @@ struct lan78xx {
 	bool phy_lost;			/* its registers, in suspend */
 	u32 led_mask;			/* of HW_CFG, if the device tree says */
 	u32 leds;			/* which LEDs there are */
-	u32 wol;
 
 	struct mutex stats_lock;	/* one reading at a time */
 	struct delayed_work stats_work;
@@ -306,6 +305,8 @@ void lan78xx_get_rmon_stats(struct net_device *netdev,
 			    struct ethtool_rmon_stats *stats,
 			    const struct ethtool_rmon_hist_range **ranges);
 
+void lan78xx_wake_init(struct lan78xx *np);
+void lan78xx_wake_changed(struct irqmod_port *port);
 extern const struct ethtool_ops lan78xx_ethtool_ops;
 
 #endif /* LAN78XX_H */

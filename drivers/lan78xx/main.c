@@ -176,6 +176,7 @@ static int lan78xx_device_up(struct irqmod_port *port)
 static const struct irqmod_device_ops lan78xx_device_ops = {
 	.down = lan78xx_device_down,
 	.up = lan78xx_device_up,
+	.wake_changed = lan78xx_wake_changed,
 	.get_stats = lan78xx_get_own_stats,
 };
 
@@ -328,6 +329,7 @@ static int lan78xx_register(struct lan78xx *np)
 	port->rx_usecs = RX_USECS;
 	port->wire_mbps = SPEED_1000;
 	port->device = &lan78xx_device_ops;
+	lan78xx_wake_init(np);
 	port->stat_names = lan78xx_counter_names;
 	port->stat_count = LAN78XX_COUNTERS;
 	irqmod_add_queue(port, &np->queue);

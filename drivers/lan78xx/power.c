@@ -71,7 +71,7 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 	rtnl_unlock();
 	cancel_work_sync(&np->port.reset_work);
 	/* A device that does not respond must not prevent system suspend. */
-	lan78xx_sleep_mode(np, np->asleep ? np->wol : 0);
+	lan78xx_sleep_mode(np, np->asleep ? np->port.wol : 0);
 	return 0;
 }
 

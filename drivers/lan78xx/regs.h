@@ -98,7 +98,6 @@ enum {
 	PMT_RES_CLR_WKP_EN	= BIT(8),
 	PMT_READY		= BIT(7),
 	PMT_SUS_MODE_MASK	= GENMASK(6, 5),
-	PMT_SUS_MODE_0		= 0,		/* PHY and clocks run */
 	PMT_SUS_MODE_3		= GENMASK(6, 5),
 	PMT_PHY_RST		= BIT(4),
 	PMT_WOL_EN		= BIT(3),
@@ -172,8 +171,6 @@ enum {
 
 	MAC_RX_MAX_SIZE_SHIFT	= 16,
 	MAC_RX_MAX_SIZE		= GENMASK(29, 16),
-	MAC_RX_FCS_STRIP	= BIT(4),
-	MAC_RX_VLAN_FSE		= BIT(2),	/* 4 more bytes for a tag */
 	MAC_RX_RXD		= BIT(1),
 	MAC_RX_RXEN		= BIT(0),
 	MAC_TX_TXD		= BIT(1),

@@ -174,8 +174,7 @@ netdev_tx_t loop_xmit(struct sk_buff *skb, struct net_device *netdev)
 	loop_running(&q->queue);
 	irqmod_tx_begin(&q->queue);
 	q->tx[i] = skb;
-	q->tx_irq[i] = always || irqmod_tx_wants_irq(&q->queue);
-	irqmod_tx_sent(&q->queue, skb->len);
+	q->tx_irq[i] = irqmod_tx_sent(&q->queue, skb->len) || always;
 	/* Pairs with hardware_send(). */
 	smp_store_release(&q->tx_filled, q->tx_filled + 1);
 	irqmod_tx_queued(&q->queue, loop_tx_room(&q->queue), 1);

@@ -54,9 +54,6 @@ enum cp_cr {
 /* CP_IMR and CP_ISR */
 enum cp_int {
 	CP_INT_SERR	= BIT(15),	/* PCI bus error */
-	CP_INT_TIMEOUT	= BIT(14),	/* timer; not used */
-	CP_INT_LENCHG	= BIT(13),	/* cable length; not used */
-	CP_INT_SW	= BIT(8),	/* software interrupt; not used */
 	CP_INT_TDU	= BIT(7),	/* transmit descriptor unavailable */
 	CP_INT_FOVW	= BIT(6),	/* receive FIFO overflow */
 	CP_INT_LINKCHG	= BIT(5),	/* PUN/LinkChg: link change */
@@ -182,12 +179,9 @@ enum cp_tx_opts2 {
 enum cp_rx_status {
 	CP_RX_FAE	= BIT(27),	/* alignment error */
 	CP_RX_FOVF	= BIT(22),	/* FIFO overflow */
-	CP_RX_RWT	= BIT(21),	/* longer than 4096 bytes */
 	CP_RX_RES	= BIT(20),	/* error summary */
-	CP_RX_RUNT	= BIT(19),
 	CP_RX_CRC	= BIT(18),
 	CP_RX_PID	= BIT(17) | BIT(16),	/* protocol */
-	CP_RX_PID_UDP	= BIT(17),
 	CP_RX_PID_TCP	= BIT(16),
 	CP_RX_IPF	= BIT(15),	/* IPv4 checksum failed */
 	CP_RX_UDPF	= BIT(14),

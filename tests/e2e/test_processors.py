@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.traffic import Load
@@ -49,6 +50,17 @@ def test_two_processors_are_exact_and_their_times_add_up() -> None:
     for one in both:
         busy = one["instructions"] * NS_PER_INSTRUCTION / LIGHT.duration_ns
         assert busy + one["idle_ratio"] == pytest.approx(1, abs=1e-4)
+
+
+def test_the_timer_scheme_leaves_on_the_ring_what_another_processors_backlog_has_no_room_for() -> None:
+    """Frames that RPS hands to processor 1, which cannot keep up, are not dropped there after they were taken."""
+    placement = Placement.of("eth0=0,eth1=0", "1", None, None, None)
+    dut = DutConfig(schemes=Schemes(rx="timer", tx="off"))
+    bed = Testbed.resolve(TestbedConfig("irqmod_i8255x", cached=False, cpus=2, dut=dut, placement=placement))
+    found = bed.run(ForwardingTrial(loads=(Load(120_000.0),), duration_ns=100_000_000, drain_ns=20_000_000))
+    bed.close()
+    assert found.total("received") < found.total("sent")
+    assert found.counters.backlog_drops == 0
 
 
 def test_a_machine_that_is_used_again_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

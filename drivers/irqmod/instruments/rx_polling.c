@@ -37,8 +37,9 @@
 /* A process that takes 80,000 frames/s has not taken the 8 of the low mark. */
 #define POLLING_LOOK_NS		(100 * NSEC_PER_USEC)
 #define POLLING_IDLE_LOOK_NS	NSEC_PER_MSEC
-/* A poll without a quota goes on while frames arrive. Not for longer than this:
- * the watchdog and RCU wait.
+/* A poll without a quota goes on while frames arrive, as in the paper's figure without
+ * one: with that, or with a quota above the budget, it takes more than NAPI allows, and
+ * reports no more than the budget. Not for longer than this: the watchdog and RCU wait.
  */
 #define POLLING_WORK_JIFFIES	(HZ / 4)
 

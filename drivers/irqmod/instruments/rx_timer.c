@@ -112,17 +112,40 @@ static int rx_timer_share(struct irqmod_timer *t)
 	return t->share;
 }
 
+/* How many frames wait on a processor's backlog. */
+static int rx_timer_waiting(unsigned int cpu)
+{
+	return skb_queue_len_lockless(&per_cpu(softnet_data, cpu).input_pkt_queue);
+}
+
+/* How many wait on the fullest backlog that a frame may be queued on: with RPS not this
+ * processor's.
+ */
+static int rx_timer_fullest(const struct irqmod_queue *queue)
+{
+	int waiting = rx_timer_waiting(smp_processor_id());
+#ifdef CONFIG_RPS
+	const struct rps_map *map;
+	unsigned int i;
+
+	rcu_read_lock();
+	map = rcu_dereference(queue->netdev->_rx[queue->index].rps_map);
+	for (i = 0; map && i < map->len; i++)
+		waiting = max(i ? waiting : 0, rx_timer_waiting(map->cpus[i]));
+	rcu_read_unlock();
+#endif
+	return waiting;
+}
+
 /* How many frames a poll may take. */
 static int rx_timer_room(struct irqmod_timer *t)
 {
-	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
 	int ring = t->queue->rx_ring;
 
 	if (timer_without(t) == WITHOUT_BACKLOG)
 		return ring;
 	return min3(ring, rx_timer_share(t),
-		    (int)irqmod_max_backlog() -
-		    (int)skb_queue_len_lockless(&sd->input_pkt_queue));
+		    (int)irqmod_max_backlog() - rx_timer_fullest(t->queue));
 }
 
 static void rx_timer_refill(struct irqmod_timer *t)
