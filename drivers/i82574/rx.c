@@ -296,7 +296,7 @@ static struct sk_buff *rx_part(struct irqmod_queue *queue,
 		ring->skip = !last;
 		return NULL;
 	}
-	if (unlikely(last && status & RXD_ERROR_FRAME)) {
+	if (unlikely(status & RXD_ERROR_FRAME)) {
 		counts->errors++;
 	} else if (likely(!ring->skb)) {
 		skb = rx_build(queue, ring, slot, at, len, last);
@@ -364,6 +364,12 @@ int i82574_rx_take(struct irqmod_queue *queue, int budget)
 		/* Read DD before the rest. */
 		dma_rmb();
 		len = le16_to_cpu(desc->back.length);
+		/* A chip that says so does not work: what it wrote is not known. */
+		if (unlikely(len > RX_BUFFER_BYTES ||
+			     (len < ETH_HLEN && !ring->skb))) {
+			status |= RXD_ERROR_DATA;
+			len = 0;
+		}
 		ring->next = i82574_next(ring->next, ring->count);
 		if (unlikely(ring->sync))
 			dma_sync_single_for_cpu(&q->nic->pdev->dev,
