@@ -340,12 +340,64 @@ static int i8255x_read_eeprom(struct i8255x *np, u8 *mac)
 	return 0;
 }
 
+static int i8255x_probe_phy(struct i8255x *np)
+{
+	int phy;
+
+	phy = i8255x_find_phy(np);
+	if (phy < 0) {
+		dev_err(&np->pdev->dev, "no PHY answers\n");
+		return phy;
+	}
+	if (i8255x_phy_id(np, phy) == PHY_82552) {
+		dev_err(&np->pdev->dev, "the 82552 PHY is not supported; use e100\n");
+		return -ENODEV;
+	}
+	np->mii = (struct mii_if_info) {
+		.phy_id = phy,
+		.phy_id_mask = 0x1f,
+		.reg_num_mask = 0x1f,
+		.dev = np->netdev,
+		.mdio_read = i8255x_mdio_read,
+		.mdio_write = i8255x_mdio_write,
+	};
+	i8255x_init_phy(np, phy);
+	return 0;
+}
+
+static void i8255x_init_port(struct i8255x *np)
+{
+	struct net_device *netdev = np->netdev;
+	struct irqmod_port *port = &np->port;
+
+	port->netdev = netdev;
+	port->ops = &i8255x_irqmod_ops;
+	port->caps = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT;
+	port->tx_ring = RING_DEFAULT;
+	port->rx_ring = RING_DEFAULT;
+	port->tx_reserve = TX_RESERVE;
+	port->wire_mbps = SPEED_100;
+	port->device = &i8255x_device_ops;
+	port->ring_min = RING_MIN;
+	port->ring_max = RING_MAX;
+	port->rings = &np->rings;
+	port->rings_bytes = sizeof(np->rings);
+	np->queue.irq = np->pdev->irq;
+	irqmod_add_queue(port, &np->queue);
+	netdev->netdev_ops = &i8255x_netdev_ops;
+	netdev->ethtool_ops = &i8255x_ethtool_ops;
+	netdev->watchdog_timeo = WATCHDOG;
+	netdev->max_mtu = ETH_DATA_LEN;
+	netdev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	netdev->hw_features = NETIF_F_RXFCS | NETIF_F_RXALL;
+}
+
 static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct net_device *netdev;
 	struct i8255x *np;
 	u8 mac[ETH_ALEN];
-	int err, phy;
+	int err;
 
 	err = pcim_enable_device(pdev);
 	if (err)
@@ -389,25 +441,9 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return err;
 	eth_hw_addr_set(netdev, mac);
 
-	phy = i8255x_find_phy(np);
-	if (phy < 0) {
-		dev_err(&pdev->dev, "no PHY answers\n");
-		return phy;
-	}
-	if (i8255x_phy_id(np, phy) == PHY_82552) {
-		dev_err(&pdev->dev, "the 82552 PHY is not supported; use e100\n");
-		return -ENODEV;
-	}
-	np->mii = (struct mii_if_info) {
-		.phy_id = phy,
-		.phy_id_mask = 0x1f,
-		.reg_num_mask = 0x1f,
-		.dev = netdev,
-		.mdio_read = i8255x_mdio_read,
-		.mdio_write = i8255x_mdio_write,
-	};
-
-	i8255x_init_phy(np, phy);
+	err = i8255x_probe_phy(np);
+	if (err)
+		return err;
 	i8255x_flow_init(np);
 	i8255x_counters_init(np);
 
@@ -422,26 +458,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return -ENOMEM;
 	i8255x_wake_init(np);
 
-	np->port.netdev = netdev;
-	np->port.ops = &i8255x_irqmod_ops;
-	np->port.caps = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT;
-	np->port.tx_ring = RING_DEFAULT;
-	np->port.rx_ring = RING_DEFAULT;
-	np->port.tx_reserve = TX_RESERVE;
-	np->port.wire_mbps = SPEED_100;
-	np->port.device = &i8255x_device_ops;
-	np->port.ring_min = RING_MIN;
-	np->port.ring_max = RING_MAX;
-	np->port.rings = &np->rings;
-	np->port.rings_bytes = sizeof(np->rings);
-	np->queue.irq = pdev->irq;
-	irqmod_add_queue(&np->port, &np->queue);
-	netdev->netdev_ops = &i8255x_netdev_ops;
-	netdev->ethtool_ops = &i8255x_ethtool_ops;
-	netdev->watchdog_timeo = WATCHDOG;
-	netdev->max_mtu = ETH_DATA_LEN;
-	netdev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
-	netdev->hw_features = NETIF_F_RXFCS | NETIF_F_RXALL;
+	i8255x_init_port(np);
 	err = irqmod_register(&np->port);
 	if (err)
 		return err;
