@@ -56,8 +56,8 @@ for state in up down; do
 	ip link set "$IF0" $state
 	[ "$(ring "$IF0" TX)" = "$most" ] || check "$state: a ring of $most" ethtool -G "$IF0" tx "$most"
 	check "$state: tx-frames $((most / 2))" ethtool -C "$IF0" tx-frames $((most / 2))
-	check "$state: a ring of 16" ethtool -G "$IF0" tx 16
-	check "... and tx-frames follows" same "$(coalesce "$IF0" tx-frames)" 8
+	check "$state: a ring of $SMALL_RING" ethtool -G "$IF0" tx $SMALL_RING
+	check "... and tx-frames follows" same "$(coalesce "$IF0" tx-frames)" $((SMALL_RING / 2))
 done
 ip link set "$IF0" up
 # Two that do not go together refuse each other.

@@ -23,7 +23,7 @@ ip link set "$IF0" up
 reaches "$PEER0"
 [ "$DRIVER" = irqmod_lan78xx ] || {
 	ethtool -C "$IF0" tx-frames 8
-	check "rings of 16" ethtool -G "$IF0" rx 16 tx 16
+	check "rings of $SMALL_RING" ethtool -G "$IF0" rx $SMALL_RING tx $SMALL_RING
 }
 pg kpktgend_0 "add_device $IF0"
 for word in "count $PACKETS" "pkt_size 60" "delay 0" "dst $PEER0" "dst_mac $MAC0"; do pg "$IF0" "$word"; done

@@ -36,7 +36,7 @@ for rx in $RX_SCHEMES napi; do
 done
 most=$(ring_max "$IF0" RX)
 if [ "$most" -gt 16 ]; then
-	check "a ring of 16" ethtool -G "$IF0" rx 16
+	check "a ring of $SMALL_RING" ethtool -G "$IF0" rx $SMALL_RING
 	check "... has the NAPI of before" kept
 	check "a ring of $most" ethtool -G "$IF0" rx "$most"
 	check "... has the NAPI of before" kept

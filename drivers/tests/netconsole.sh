@@ -13,9 +13,9 @@ CONSOLE=/sys/kernel/config/netconsole/test
 LOOP=/sys/module/irqmod_loop/parameters
 RING=16
 MESSAGES=40
-# Its smallest ring; the kernel's log does not hold the messages of all its combinations.
+# The kernel's log does not hold the messages of all its combinations.
 if [ "$DRIVER" = irqmod_i82574 ]; then
-	RING=64 MESSAGES=76
+	RING=$SMALL_RING MESSAGES=76
 	COMBINATIONS=$(echo "$COMBINATIONS" | grep -vE '^(itr|ifpoll|shrink|timer)/')
 fi
 

@@ -10,7 +10,7 @@
 most=$(ring_max "$IF0" RX)
 now=$(ring "$IF0" RX)
 for i in $IF0 $IF1; do check "$RX/$TX: $i: tx-frames for the smallest ring" ethtool -C "$i" tx-frames 8; done
-for size in 16 "$most" 32; do
+for size in $SMALL_RING "$most" $((2 * SMALL_RING)); do
 	for i in $IF0 $IF1; do
 		[ "$size" = "$now" ] || check "$RX/$TX: $i: rings of $size" ethtool -G "$i" rx "$size" tx "$size"
 	done

@@ -16,6 +16,9 @@ SAID=/tmp/tap.said # output of the last command
 # Seconds in which something must happen that the DUT does at once. With the instruction clock 2 are enough. Without it the
 # DUT's time is the host's, and a debug kernel on a busy host needs many.
 PATIENCE=${PATIENCE:-2}
+# A small ring, which each driver allows.
+SMALL_RING=16
+[ "$DRIVER" != irqmod_i82574 ] || SMALL_RING=64
 n=0
 
 # The programs, not busybox's applets of the same names.

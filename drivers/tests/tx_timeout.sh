@@ -28,15 +28,15 @@ fi
 # The watchdog only checks stopped queues: fill a small ring, and omit more doorbells than it has descriptors.
 for tx in $TX_SCHEMES; do
 	check "$tx: unload" unload
-	check "$tx: load, omitting doorbells" load lost_doorbells=20
+	check "$tx: load, omitting doorbells" load lost_doorbells=$((SMALL_RING + 4))
 	schemes "$IF0" napi "$tx"
 	ethtool -C "$IF0" tx-frames 8
-	ethtool -G "$IF0" rx 16 tx 16
+	ethtool -G "$IF0" rx $SMALL_RING tx $SMALL_RING
 	ip addr add "${PEER0%.*}.1/24" dev "$IF0"
 	ip link set "$IF0" up
 	ip neigh replace "$PEER0" lladdr "$MAC0" dev "$IF0"
 	dmesg -c >/dev/null
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do ping -c 1 -W 1 "$PEER0" >/dev/null 2>&1 & done
+	for _ in $(seq $((SMALL_RING + 4))); do ping -c 1 -W 1 "$PEER0" >/dev/null 2>&1 & done
 	check "$tx: transmit timeout" timeout_logged
 	check "$tx: a host answers again" reaches "$PEER0"
 done
