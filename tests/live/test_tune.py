@@ -41,11 +41,11 @@ def test_settings_are_tried_and_put_back(router: Bench) -> None:
 
 def test_ctrl_c_puts_back(router: Bench) -> None:
     before = _settings(router)
-    options = [*OPTIONS, "--duration", "1", "--repeat", "3", *AGENT, "--goal", "p50", "--trials", "8"]
+    options = [*OPTIONS, "--duration", "1", "--repeat", "3", *AGENT, "--goal", "p50", "--trials", "40"]
     process = router.popen(str(IRQLAB), "live", "tune", "p0", "p1", *options, env=router.ssh())
     assert process.stderr is not None
     for line in process.stderr:
-        if "1 of 8 settings" in line:  # the next trials have other values
+        if "1 of 40 settings" in line:  # the next trials have other values
             break
     while _settings(router) == before:
         pass
