@@ -18,7 +18,7 @@ def test_a_method_takes_its_own_options_and_those_of_the_load() -> None:
     assert 40 < found.summary.instants < 60
     (row,) = lab.measure("latency", size=512, **SHORT)
     assert (row.method, row.frame_bytes) == ("latency", 512)
-    with pytest.raises(IrqlabError, match="method speed: allowed are .*throughput, loss"):
+    with pytest.raises(IrqlabError, match=r"method speed: allowed are .*throughput, loss"):
         lab.measure("speed")
     with pytest.raises(TypeError, match="unexpected keyword argument 'instants'"):
         lab.measure("latency", instants=5)
