@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -128,6 +129,8 @@ class Bench:
             text=True,
             cwd=ROOT,
             env={**self.env, **(env or {})},
+            # Shells start background processes with SIGINT ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def irqlab(self, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
