@@ -182,10 +182,11 @@ static void rings_exchange(struct i82574 *nic, struct i82574_rings *rings)
  * @prog: the XDP program; NULL: none
  * @mtu: the MTU
  *
- * Without memory nothing changes, and nothing stops.
+ * Without memory nothing changes, and nothing stops. If the chip does not restart, what
+ * was asked for is set all the same, and the restart is tried once more.
  *
  * Context: process, under RTNL. Sleeps.
- * Return: 0, -ENOMEM, or what i82574_up() says.
+ * Return: 0 or -ENOMEM.
  */
 int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 			unsigned int tx_count, struct bpf_prog *prog,
@@ -215,7 +216,9 @@ int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 	WRITE_ONCE(nic->port.netdev->mtu, mtu);
 	if (!up)
 		irqmod_set_rings(&nic->port, rx_count, tx_count);
-	return running ? i82574_up(&nic->port) : 0;
+	if (running && i82574_up(&nic->port))
+		irqmod_reset(&nic->port);
+	return 0;
 }
 
 /* RTNL */

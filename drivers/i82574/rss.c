@@ -131,7 +131,7 @@ int i82574_set_channels(struct net_device *netdev,
 	err = irqmod_use_queues(&nic->port, channels->combined_count);
 	if (!err && !netif_is_rxfh_configured(netdev))
 		i82574_rss_spread(nic);
-	if (!running)
-		return err;
-	return i82574_up(&nic->port) ?: err;
+	if (running && i82574_up(&nic->port))
+		irqmod_reset(&nic->port);
+	return err;
 }

@@ -204,8 +204,10 @@ static struct sk_buff *rx_build(struct irqmod_queue *queue,
 	if (unlikely(!queue->rx_in_softirq)) {
 		if (whole && len <= RX_COPY_MAX)
 			return rx_copy(queue, start + at, len);
+		/* A part may be longer than the MTU. */
 		skb = netdev_alloc_skb(queue->netdev,
-				       queue->netdev->mtu + FRAME_OVERHEAD);
+				       max(queue->netdev->mtu + FRAME_OVERHEAD,
+					   (unsigned int)RX_BUFFER_BYTES));
 		if (likely(skb))
 			skb_put_data(skb, start + at, len);
 		return skb;
@@ -358,6 +360,7 @@ int i82574_rx_take(struct irqmod_queue *queue, int budget)
 		u32 status = le32_to_cpu(READ_ONCE(desc->back.status));
 		unsigned int len, at = RX_HEADROOM;
 		struct sk_buff *skb;
+		bool simple;
 
 		if (!(status & RXD_DD))
 			break;
@@ -375,12 +378,16 @@ int i82574_rx_take(struct irqmod_queue *queue, int budget)
 			dma_sync_single_for_cpu(&q->nic->pdev->dev,
 						slot->dma + RX_HEADROOM, len,
 						ring->dir);
-		if (unlikely(prog) && likely(!(status & RXD_ERROR_FRAME)) &&
+		simple = rx_is_simple(ring, status);
+		/* A program must see each frame whole: longer ones do not pass it by. */
+		if (unlikely(prog && !simple))
+			status |= RXD_ERROR_DATA;
+		if (unlikely(prog) && likely(simple) &&
 		    i82574_xdp_run(q, slot, prog, &at, &len, &did)) {
 			counts.packets++;
 			counts.bytes += len;
 			skb = NULL;
-		} else if (likely(len <= copybreak && rx_is_simple(ring, status))) {
+		} else if (likely(len <= copybreak && simple)) {
 			skb = rx_copy(queue, page_address(slot->page) + at, len);
 			if (unlikely(!skb))
 				counts.no_buffer++;

@@ -112,7 +112,7 @@ void i82574_get_stats64(struct net_device *netdev,
 	struct i82574 *nic = i82574_of(netdev);
 	static const enum counter needed[] = {
 		CRC, ALIGNMENT, RX_ERROR, MISSED, EXCESSIVE, LATE, COLLISIONS, NO_CARRIER,
-		CARRIER_EXTENSION, RX_LENGTH, RX_UNDERSIZE, RX_OVERSIZE, RX_MULTICAST,
+		CARRIER_EXTENSION, RX_UNDERSIZE, RX_OVERSIZE, RX_MULTICAST,
 	};
 	u64 *c = nic->counters;
 	int i;
@@ -125,7 +125,8 @@ void i82574_get_stats64(struct net_device *netdev,
 	stats->rx_missed_errors = c[MISSED];
 	stats->rx_crc_errors = c[CRC];
 	stats->rx_frame_errors = c[ALIGNMENT];
-	stats->rx_length_errors = c[RX_LENGTH] + c[RX_UNDERSIZE] + c[RX_OVERSIZE];
+	/* RX_LENGTH counts both, too. */
+	stats->rx_length_errors = c[RX_UNDERSIZE] + c[RX_OVERSIZE];
 	stats->rx_errors += c[CRC] + c[ALIGNMENT] + c[RX_ERROR] +
 			    c[CARRIER_EXTENSION] + stats->rx_length_errors;
 	stats->collisions = c[COLLISIONS];
