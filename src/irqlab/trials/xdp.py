@@ -130,4 +130,6 @@ def _reason(dut: Dut) -> str:
         said = (dut.read("/tmp/xdp/said")["/tmp/xdp/said"] or "").strip()
     except DutError:
         said = ""
-    return said.splitlines()[-1] if said else "the driver does not say why"
+    lines = said.splitlines()
+    failed = [line for line in lines if "fail" in line.lower()]
+    return next((line.strip() for line in (*failed[:1], *lines)), "the driver does not say why")
