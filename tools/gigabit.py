@@ -17,11 +17,11 @@ from irqlab import Lab
 from irqlab.config.schemes import MODERATED_RX_SCHEMES
 from irqlab.errors import IrqlabError
 from irqlab.trials.forwarding import ForwardingResult
-from tools.pages import RESULTS, Figures, read_rows, table, write_figures, write_rows
+from tools.pages import RESULTS, Figures, Row, table
+from tools.sets import Tool
 
 KEPT = RESULTS / "gigabit.csv"
 COLUMNS = ("set", "what", "options", "pps", "instructions", "p50_ns", "p99_ns", "p999_ns", "interrupts_per_s", "mbps", "idle")
-Kept = dict[str, str]
 OURS, THEIRS, NIC = "irqmod_i82574", "e1000e", "irqlab-82574"
 SLOW = ("ifpoll", "polling", "shrink", "standard", "timer")
 """Instruments that need a minute and more each."""
@@ -29,11 +29,8 @@ HALF_PPS = 30_000.0
 """Half of what e1000e forwards on one processor: latencies are compared at this rate."""
 
 
-def _row(kind: str, what: str, options: str, **figures: float | None) -> Kept:
-    found = {"set": kind, "what": what, "options": options}
-    for name, value in figures.items():
-        found[name] = "" if value is None else f"{value:.6g}"
-    return {name: found.get(name, "") for name in COLUMNS}
+def _row(kind: str, what: str, options: str, **figures: float | None) -> Row:
+    return TOOL.row(set=kind, what=what, options=options, **figures)
 
 
 def _latency(trial: ForwardingResult) -> dict[str, float | None]:
@@ -44,7 +41,7 @@ def _latency(trial: ForwardingResult) -> dict[str, float | None]:
     }
 
 
-def _forwarding(kind: str, what: str, driver: str, words: str, both: bool = False, **given: Any) -> Kept:
+def _forwarding(kind: str, what: str, driver: str, words: str, both: bool = False, **given: Any) -> Row:
     """The throughput, instructions per frame there, and latencies at HALF_PPS a direction."""
     options = f"--driver {driver} --nic {NIC} {words}{' --bidirectional' if both else ''}".strip()
     with Lab(driver, nic=NIC, **given) as lab:
@@ -56,7 +53,7 @@ def _forwarding(kind: str, what: str, driver: str, words: str, both: bool = Fals
         return _row(kind, what, options, pps=pps, instructions=instructions, **_latency(trial))
 
 
-def schemes() -> Iterator[Kept]:
+def schemes() -> Iterator[Row]:
     """Each receive scheme with the default transmit scheme, and the default with each transmit scheme; e1000e."""
     yield _forwarding("schemes", THEIRS, THEIRS, "")
     for rx in MODERATED_RX_SCHEMES:
@@ -66,7 +63,7 @@ def schemes() -> Iterator[Kept]:
         yield _forwarding("schemes", f"napi/{tx}", OURS, f"--rx napi --tx {tx}", rx="napi", tx=tx)
 
 
-def processors() -> Iterator[Kept]:
+def processors() -> Iterator[Row]:
     """Both drivers, on one processor and on two, on two kernels."""
     for kernel in ("6.1", "7.3"):
         for cpus in (1, 2):
@@ -76,7 +73,7 @@ def processors() -> Iterator[Kept]:
                 yield _forwarding("processors", what, driver, words, both=cpus > 1, kernel=kernel, cpus=cpus)
 
 
-def xdp() -> Iterator[Kept]:
+def xdp() -> Iterator[Row]:
     """What XDP programs handle at line rate, with ours and with igb."""
     for driver, nic in ((OURS, NIC), ("igb", None)):
         with Lab(driver, nic=nic) as lab:
@@ -88,7 +85,7 @@ def xdp() -> Iterator[Kept]:
                 )  # fmt: skip
 
 
-def iperf() -> Iterator[Kept]:
+def iperf() -> Iterator[Row]:
     """TCP and UDP, received and sent."""
     for driver in (THEIRS, OURS):
         with Lab(driver, nic=NIC) as lab:
@@ -98,24 +95,16 @@ def iperf() -> Iterator[Kept]:
                 yield _row("iperf", what, words, mbps=sample.bps / 1e6, idle=sample.idle_ratio)
 
 
-SETS: dict[str, Callable[[], Iterator[Kept]]] = {"schemes": schemes, "processors": processors, "xdp": xdp, "iperf": iperf}
+SETS: dict[str, Callable[[], Iterator[Row]]] = {"schemes": schemes, "processors": processors, "xdp": xdp, "iperf": iperf}
 
 
-def keep(name: str, rows: list[Kept]) -> None:
-    """Replaces the rows of a set."""
-    order = list(SETS)
-    there = read_rows(KEPT) if KEPT.is_file() else []
-    found = [row for row in there if row["set"] != name] + rows
-    write_rows(KEPT, COLUMNS, sorted(found, key=lambda row: order.index(str(row["set"]))))
-
-
-def _number(row: Kept, name: str, per: float = 1.0, digits: int = 1) -> str:
+def _number(row: Row, name: str, per: float = 1.0, digits: int = 1) -> str:
     return f"{float(row[name]) / per:,.{digits}f}".replace(",", " ") if row[name] else ""
 
 
 def figures() -> Iterator[Figures]:
     """A table for each set."""
-    of: dict[str, list[Kept]] = {name: [row for row in read_rows(KEPT) if row["set"] == name] for name in SETS}
+    of: dict[str, list[Row]] = TOOL.rows()
     lines = [
         [
             row["what"], _number(row, "pps", 1e3), _number(row, "instructions", 1, 0), _number(row, "p50_ns", 1e3),
@@ -133,9 +122,9 @@ def figures() -> Iterator[Figures]:
         yield Figures(f"gigabit {name}", f"python -m tools.gigabit {name}", _beside(of[name], columns))
 
 
-def _beside(rows: list[Kept], columns: Mapping[str, tuple[str, float, int]]) -> str:
+def _beside(rows: list[Row], columns: Mapping[str, tuple[str, float, int]]) -> str:
     """A line for each test, with the figures of each driver beside those of the other."""
-    by: dict[str, dict[str, Kept]] = {}
+    by: dict[str, dict[str, Row]] = {}
     for row in rows:
         driver, _, test = row["what"].partition(", ")
         by.setdefault(test, {})[driver] = row
@@ -145,28 +134,10 @@ def _beside(rows: list[Kept], columns: Mapping[str, tuple[str, float, int]]) -> 
     return table(heads, lines)
 
 
-def main(asked: list[str]) -> int:
-    """Returns the exit code."""
-    if asked in (["-h"], ["--help"]):
-        print(__doc__)
-        return 0
-    if asked == ["--list"]:
-        print(*SETS, sep="\n")
-        return 0
-    if unknown := [name for name in asked if name not in SETS]:
-        raise IrqlabError(f"gigabit: {unknown[0]}: allowed are {', '.join(SETS)}")
-    for name in asked or SETS:
-        rows = []
-        for row in SETS[name]():
-            print(name, row["what"], row["pps"] or row["mbps"], flush=True)
-            rows.append(row)
-        keep(name, rows)
-    write_figures(figures())
-    return 0
-
+TOOL = Tool("gigabit", KEPT, COLUMNS, SETS, figures)
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(TOOL.main(sys.argv[1:], __doc__))
     except IrqlabError as error:
-        sys.exit(f"gigabit: {error}")
+        sys.exit(str(error))

@@ -22,11 +22,11 @@ from irqlab.methods import waits
 from irqlab.trials.application import ApplicationTrial
 from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
-from tools.pages import RESULTS, Figures, read_rows, table, write_figures, write_rows
+from tools.pages import RESULTS, Figures, Row, table
+from tools.sets import Tool
 
 KEPT = RESULTS / "processors.csv"
 COLUMNS = ("set", "what", "options", "qemu", "pps", "instructions", "p50_ns", "p99_ns", "p999_ns", "cpu_left", "interrupts_per_s")
-Kept = dict[str, str]
 DRIVER = "e1000"
 QUANTA_US = (0.25, 1, 4, 16, 64)
 LOAD = 0.8
@@ -35,11 +35,9 @@ RELEASES = ("7.2", "10.0")
 WAIT_PPS = (10_000.0, 40_000.0)
 
 
-def _row(kind: str, what: str, options: str, lab: Lab, **figures: Any) -> Kept:
-    found = {"set": kind, "what": what, "options": options, "qemu": str(lab.testbed.describe()["qemu"]).split()[3]}
-    for name, value in figures.items():
-        found[name] = "" if value is None else f"{value:.6g}"
-    return {name: found.get(name, "") for name in COLUMNS}
+def _row(kind: str, what: str, options: str, lab: Lab, **figures: Any) -> Row:
+    qemu = str(lab.testbed.describe()["qemu"]).split()[3]
+    return TOOL.row(set=kind, what=what, options=options, qemu=qemu, **figures)
 
 
 def _latency(trial: ForwardingResult) -> dict[str, int | None]:
@@ -55,7 +53,7 @@ def _throughput(lab: Lab, **workload: Any) -> tuple[float, float]:
     return pps, at.instructions / max(1, at.forwarded_pps * at.spec.duration_ns / 1e9)
 
 
-def quanta() -> Iterator[Kept]:
+def quanta() -> Iterator[Row]:
     """Throughput, latencies at the same load, and instructions with each quantum."""
     rate_pps = 0.0
     for quantum_us in (1, *(one for one in QUANTA_US if one != 1)):
@@ -67,7 +65,7 @@ def quanta() -> Iterator[Kept]:
             yield _row("quanta", f"{quantum_us:g}", options, lab, pps=pps, instructions=instructions, **_latency(trial))
 
 
-def releases() -> Iterator[Kept]:
+def releases() -> Iterator[Row]:
     """One processor and two, with three quanta, on both releases of QEMU."""
     ours = {"irqmod_i8255x": {"rx": "napi", "tx": "off", "nic": "i82557b"}, DRIVER: {}}
     for driver, schemes in ours.items():
@@ -117,7 +115,7 @@ FORWARDING: tuple[tuple[str, str, int, Placement, dict[str, Any], bool], ...] = 
 )
 
 
-def forwarding() -> Iterator[Kept]:
+def forwarding() -> Iterator[Row]:
     """Throughput by what is placed where, and latencies at 80 % of it."""
     for what, words, cpus, placement, schemes, both in FORWARDING:
         options = f"--driver {DRIVER}{' --bidirectional' if both else ''} {words}".strip()
@@ -127,7 +125,7 @@ def forwarding() -> Iterator[Kept]:
             yield _row("forwarding", what, options, lab, pps=pps, instructions=instructions, **_latency(trial))
 
 
-def waiting() -> Iterator[Kept]:
+def waiting() -> Iterator[Row]:
     """An application by how it waits, on the interrupt's processor and on the other one."""
     for wait in waits.WAITS:
         for where in (0, 1):
@@ -151,7 +149,7 @@ def waiting() -> Iterator[Kept]:
                     )
 
 
-def preemption() -> Iterator[Kept]:
+def preemption() -> Iterator[Row]:
     """The round trip of an application on the other processor, by how the kernel preempts."""
     for preempt in ("lazy", "full"):
         arguments = f"preempt={preempt}"
@@ -166,7 +164,7 @@ def preemption() -> Iterator[Kept]:
         yield {name: (row | latency).get(name, "") for name in COLUMNS}
 
 
-SETS: dict[str, Callable[[], Iterator[Kept]]] = {
+SETS: dict[str, Callable[[], Iterator[Row]]] = {
     "quanta": quanta,
     "releases": releases,
     "forwarding": forwarding,
@@ -175,28 +173,21 @@ SETS: dict[str, Callable[[], Iterator[Kept]]] = {
 }
 
 
-def keep(name: str, rows: list[Kept]) -> None:
-    """Replaces the rows of a set."""
-    order = list(SETS)
-    found = [row for row in read_rows(KEPT) if row["set"] != name] + rows
-    write_rows(KEPT, COLUMNS, sorted(found, key=lambda row: order.index(str(row["set"]))))
-
-
-def _kpps(row: Kept) -> str:
+def _kpps(row: Row) -> str:
     return f"{float(row['pps']) / 1e3:.1f}"
 
 
-def _us(row: Kept, name: str) -> str:
+def _us(row: Row, name: str) -> str:
     return f"{float(row[name]) / 1e3:.1f}" if row[name] else ""
 
 
-def _whole(row: Kept, name: str) -> str:
+def _whole(row: Row, name: str) -> str:
     return f"{float(row[name]):,.0f}".replace(",", " ") if row[name] else ""
 
 
 def figures() -> Iterator[Figures]:
     """A table for each set."""
-    of: dict[str, list[Kept]] = {name: [row for row in read_rows(KEPT) if row["set"] == name] for name in SETS}
+    of: dict[str, list[Row]] = TOOL.rows()
     latencies = ("p50_ns", "p99_ns", "p999_ns")
 
     def command(name: str) -> str:
@@ -222,9 +213,9 @@ def figures() -> Iterator[Figures]:
     yield Figures("processors waiting", command("waiting"), _waiting(of["waiting"]))
 
 
-def _waiting(rows: list[Kept]) -> str:
+def _waiting(rows: list[Row]) -> str:
     """A line for each way to wait: on the same processor and on the other one, at each load."""
-    found: dict[str, dict[tuple[str, str], Kept]] = {}
+    found: dict[str, dict[tuple[str, str], Row]] = {}
     for row in rows:
         wait, where, load = row["what"].split(", ")
         found.setdefault(wait, {})[where, load] = row
@@ -243,28 +234,10 @@ def _waiting(rows: list[Kept]) -> str:
     return table(columns, lines)
 
 
-def main(asked: list[str]) -> int:
-    """Returns the exit code."""
-    if asked in (["-h"], ["--help"]):
-        print(__doc__)
-        return 0
-    if asked == ["--list"]:
-        print(*SETS, sep="\n")
-        return 0
-    if unknown := [name for name in asked if name not in SETS]:
-        raise IrqlabError(f"processors: {unknown[0]}: allowed are {', '.join(SETS)}")
-    for name in asked or SETS:
-        rows = []
-        for row in SETS[name]():
-            print(name, row["what"], _kpps(row), flush=True)
-            rows.append(row)
-        keep(name, rows)
-    write_figures(figures())
-    return 0
-
+TOOL = Tool("processors", KEPT, COLUMNS, SETS, figures)
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(TOOL.main(sys.argv[1:], __doc__))
     except IrqlabError as error:
-        sys.exit(f"processors: {error}")
+        sys.exit(str(error))
