@@ -122,6 +122,15 @@ struct i82574_tx_ring {
 	dma_addr_t dma;
 };
 
+/* What the descriptors of a packet have in common, and its context. */
+struct i82574_packet {
+	u32 command;
+	u32 options;
+	u64 context;			/* 0: none is needed */
+	u32 context_command;
+	u32 context_options;
+};
+
 /* The memory of a queue's rings: a resize has two sets. */
 struct i82574_rings {
 	struct i82574_rx_ring rx;
@@ -211,10 +220,12 @@ static inline unsigned int i82574_next(unsigned int i, unsigned int count)
 /* main.c: under RTNL */
 int i82574_up(struct irqmod_port *port);
 void i82574_down(struct irqmod_port *port);
+void i82574_link_now(struct i82574 *nic);
+
+/* rings.c: under RTNL */
 int i82574_change_rings(struct i82574 *nic, unsigned int rx_count,
 			unsigned int tx_count, struct bpf_prog *prog,
 			unsigned int mtu);
-void i82574_link_now(struct i82574 *nic);
 int i82574_queues_open(struct i82574 *nic);
 void i82574_queues_close(struct i82574 *nic);
 
@@ -272,9 +283,6 @@ int i82574_tx_alloc(struct i82574_queue *q, struct i82574_tx_ring *ring,
 void i82574_tx_free(struct i82574_queue *q, struct i82574_tx_ring *ring);
 void i82574_tx_start(struct i82574_queue *q);
 netdev_tx_t i82574_xmit(struct sk_buff *skb, struct net_device *netdev);
-netdev_features_t i82574_features_check(struct sk_buff *skb,
-					struct net_device *netdev,
-					netdev_features_t features);
 bool i82574_tx_data(struct i82574_queue *q, const void *data, unsigned int len);
 bool i82574_tx_frame(struct i82574_queue *q, struct xdp_frame *frame,
 		     dma_addr_t dma, enum i82574_kind kind);
@@ -283,6 +291,12 @@ unsigned int i82574_tx_reclaim(struct irqmod_queue *queue);
 unsigned int i82574_tx_outstanding(struct irqmod_queue *queue);
 unsigned int i82574_tx_bytes(struct irqmod_queue *queue);
 unsigned int i82574_tx_room(struct irqmod_queue *queue);
+
+/* offload.c */
+int i82574_tx_offload(struct sk_buff *skb, struct i82574_packet *packet);
+netdev_features_t i82574_features_check(struct sk_buff *skb,
+					struct net_device *netdev,
+					netdev_features_t features);
 
 /* xdp.c */
 #define XDP_DID_REDIRECT	BIT(0)

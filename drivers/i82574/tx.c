@@ -6,28 +6,14 @@
  * of the last one will do.
  */
 #include <linux/io.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <net/ip6_checksum.h>
 
 #include "i82574.h"
 
 /* The chip needs 17 bytes, and pads the rest (TCTL_PSP). */
 #define TX_SHORTEST	17
 #define TX_COMMAND	(TXD_DEXT | TXD_TYPE_DATA | TXD_IFCS)
-/* The longest headers that a context has a place for. */
-#define TX_HEADER_MAX	255
-
-/* What the descriptors of a packet have in common. */
-struct tx_packet {
-	u32 command;
-	u32 options;
-	u64 context;			/* 0: none is needed */
-	u32 context_command;
-	u32 context_options;
-};
 
 static __always_inline void tx_unmap(struct i82574_tx_ring *ring, struct i82574_tx_slot *slot)
 {
@@ -156,61 +142,6 @@ void i82574_tx_kick(struct i82574_queue *q)
 	writel(q->tx.next, q->tx.tail);
 }
 
-/* The chip computes checksums and lengths of each segment from those without length
- * (7.2.11.1, 7.3).
- */
-static int tx_segments(struct sk_buff *skb, struct tx_packet *packet)
-{
-	unsigned int header = skb_tcp_all_headers(skb);
-	int err = skb_cow_head(skb, 0);
-
-	if (err)
-		return err;
-	packet->command |= TXD_TSE;
-	packet->context_command |= TXD_TSE | TXD_CONTEXT_TCP | (skb->len - header);
-	packet->context_options = skb_shinfo(skb)->gso_size << TXD_MSS_SHIFT |
-				  header << TXD_HEADER_SHIFT;
-	if (skb_is_gso_v6(skb)) {
-		tcp_v6_gso_csum_prep(skb);
-		return 0;
-	}
-	ip_hdr(skb)->tot_len = 0;
-	ip_hdr(skb)->check = 0;
-	tcp_hdr(skb)->check = ~csum_tcpudp_magic(ip_hdr(skb)->saddr,
-						 ip_hdr(skb)->daddr, 0,
-						 IPPROTO_TCP, 0);
-	packet->options |= TXD_IXSM;
-	packet->context_command |= TXD_CONTEXT_IPV4;
-	/* IPCSS, IPCSO, IPCSE */
-	packet->context |= skb_network_offset(skb) |
-			   (skb_network_offset(skb) +
-			    offsetof(struct iphdr, check)) << 8 |
-			   (u64)(skb_transport_offset(skb) - 1) << 16;
-	return 0;
-}
-
-/* Asks the chip for the checksum, and for segments. */
-static int tx_offload(struct sk_buff *skb, struct tx_packet *packet)
-{
-	u64 start = skb_checksum_start_offset(skb);
-
-	packet->options |= TXD_TXSM;
-	packet->context_command = TXD_DEXT;
-	/* TUCSS, TUCSO; TUCSE 0: to the end */
-	packet->context = start << 32 | (start + skb->csum_offset) << 40;
-	return skb_is_gso(skb) ? tx_segments(skb, packet) : 0;
-}
-
-netdev_features_t i82574_features_check(struct sk_buff *skb,
-					struct net_device *netdev,
-					netdev_features_t features)
-{
-	if (skb_is_gso(skb) && (skb_tcp_all_headers(skb) > TX_HEADER_MAX ||
-				skb_shinfo(skb)->gso_size < 64))
-		features &= ~NETIF_F_GSO_MASK;
-	return vlan_features_check(skb, features);
-}
-
 /* The descriptors that a packet needs, besides a context. */
 static unsigned int tx_parts(const struct sk_buff *skb)
 {
@@ -227,7 +158,7 @@ static unsigned int tx_parts(const struct sk_buff *skb)
  */
 static unsigned int tx_put(struct i82574_tx_ring *ring, unsigned int *next,
 			   unsigned int *used, dma_addr_t dma, unsigned int len,
-			   bool page, const struct tx_packet *packet)
+			   bool page, const struct i82574_packet *packet)
 {
 	unsigned int i = *next, last = i, part;
 	bool first = true;
@@ -257,7 +188,7 @@ static unsigned int tx_put(struct i82574_tx_ring *ring, unsigned int *next,
 }
 
 static void tx_put_context(struct i82574_tx_ring *ring, unsigned int *next,
-			   unsigned int *used, const struct tx_packet *packet)
+			   unsigned int *used, const struct i82574_packet *packet)
 {
 	struct i82574_tx_desc *desc = &ring->desc[*next];
 	struct i82574_tx_slot *slot = &ring->slot[*next];
@@ -289,7 +220,7 @@ static void tx_undo(struct i82574_tx_ring *ring, unsigned int first,
  */
 static int tx_map(struct i82574_tx_ring *ring, const struct sk_buff *skb,
 		  unsigned int *next, unsigned int *used,
-		  const struct tx_packet *packet)
+		  const struct i82574_packet *packet)
 {
 	const struct skb_shared_info *info = skb_shinfo(skb);
 	unsigned int f, len = skb_headlen(skb);
@@ -406,7 +337,7 @@ static void tx_commit(struct i82574_tx_ring *ring, unsigned int first,
 
 static netdev_tx_t tx_mapped(struct i82574_queue *q, struct sk_buff *skb)
 {
-	struct tx_packet packet = { .command = TX_COMMAND };
+	struct i82574_packet packet = { .command = TX_COMMAND };
 	struct i82574_tx_ring *ring = &q->tx;
 	unsigned int first = ring->next, next = first, used = 0;
 	struct i82574_tx_slot *slot;
@@ -425,7 +356,7 @@ static netdev_tx_t tx_mapped(struct i82574_queue *q, struct sk_buff *skb)
 	if (unlikely(room < needed))
 		return tx_busy(q);
 
-	if (skb->ip_summed == CHECKSUM_PARTIAL && tx_offload(skb, &packet))
+	if (skb->ip_summed == CHECKSUM_PARTIAL && i82574_tx_offload(skb, &packet))
 		goto drop;
 	tx_vlan(skb, &packet.command, &packet.options);
 	if (unlikely(packet.context &&
@@ -517,7 +448,7 @@ bool i82574_tx_data(struct i82574_queue *q, const void *data, unsigned int len)
 bool i82574_tx_frame(struct i82574_queue *q, struct xdp_frame *frame,
 		     dma_addr_t dma, enum i82574_kind kind)
 {
-	struct tx_packet packet = { .command = TX_COMMAND };
+	struct i82574_packet packet = { .command = TX_COMMAND };
 	struct i82574_tx_ring *ring = &q->tx;
 	unsigned int first = ring->next, next = first, used = 0, last;
 	unsigned int room = tx_room_for_xdp(q, frame->len);

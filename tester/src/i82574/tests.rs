@@ -335,6 +335,18 @@ fn a_long_frame_takes_several_buffers() {
 }
 
 #[test]
+fn without_long_frames_1522_bytes_are_the_most() {
+    let mut rig = Rig::new(Signalling::Pin);
+    rig.write(csr::RCTL, rctl::EN | rctl::SECRC);
+    rig.arrive(&frame(1_518, 1));
+    rig.arrive(&frame(1_519, 2));
+    rig.run(100_000);
+    let taken: Vec<u32> = (0..2).map(|n| rig.received(n) & rxd::DD).collect();
+    assert_eq!(taken, [rxd::DD, 0]);
+    assert_eq!(rig.read(Counter::Oversized as u64), 1);
+}
+
+#[test]
 fn a_packet_is_split_into_header_and_data() {
     let mut rig = Rig::new(Signalling::Pin);
     rig.write(csr::PSRCTL, 2 | 4 << 8 | 4 << 16);
