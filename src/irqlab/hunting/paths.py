@@ -149,8 +149,13 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
     return found
 
 
-def found_on_paths(runner: TrialRunner, case: Case, found: Tried, limits: Limits, step_ns: int) -> Iterator[Finding]:
-    """What went wrong, by instructions close to each other; of the first ones with the shortest trial that shows it by time."""
+def found_on_paths(
+    runner: TrialRunner, case: Case, found: Tried, limits: Limits, step_ns: int
+) -> Iterator[tuple[Finding, frozenset[tuple[int, str]]]]:
+    """What went wrong, by instructions close to each other; of the first ones with the shortest trial that shows it by time.
+
+    With each finding the addresses of these instructions, and what happened there.
+    """
     by_number = {
         (one.cued.executed, one.pair.what): one for one in sorted(found.missed, key=lambda one: one.pair.latency_ns or 0)
     }
@@ -164,9 +169,11 @@ def found_on_paths(runner: TrialRunner, case: Case, found: Tried, limits: Limits
         if shown:
             gap_ns = shown.gaps_ns[-1]
             finding = replace(finding, at_ns=gap_ns, arrival_ns=gap_ns, lead=shown.pairs - 1, replay=replay_of(shown))
-        yield weighed(runner, finding, shown or worst.trial, limits)
+        near = range(one.from_ns or 0, (one.to_ns or 0) + 1)
+        places = frozenset((each.cued.address, each.pair.what) for each in found.missed if each.cued.executed in near)
+        yield weighed(runner, finding, shown or worst.trial, limits), places
     for trial, error in found.broken:
-        yield _broken(runner, case, trial, error)
+        yield _broken(runner, case, trial, error), frozenset()
 
 
 def _shown(runner: TrialRunner, case: Case, missed: Missed, limits: Limits, step_ns: int) -> HuntTrial | None:

@@ -101,18 +101,21 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     number_of: dict[int | None, int] = {pair.gap_ns: pair.number for pair in judged}
     one = replace(case.trial, step_ns=step_ns)
     grouped = group(case.kind, case.port, judged, step_ns)
-    weighed: list[Finding] = []
+    shown: list[tuple[Finding, frozenset[tuple[int, str]]]] = []
     by_path, interrupted = None, any(isinstance(found, CancelledError) for found in tried)
     if case.kind in BY_PATH and options.begin is None and options.end is None and not interrupted:
         by_path = hunt_paths(runner, case, limits, max(len(judged), LEAST_BY_PATH))
     if by_path is not None:
-        weighed = list(found_on_paths(runner, case, by_path, limits, step_of(runner, options)))
-        # Once is enough; not if what was found there may be no finding.
-        known = {(one.cued.address, one.pair.what) for one in by_path.missed} if not parted(weighed)[1] else set()
+        shown = list(found_on_paths(runner, case, by_path, limits, step_of(runner, options)))
+        # Once is enough; not if what was found there may be no finding, or has no replay.
+        certain = not parted([finding for finding, _ in shown])[1]
+        known = {place for finding, places in shown if certain and finding.replay for place in places}
         grouped = [one for one in grouped if not one.pc or (one.pc, one.what) not in known]
         interrupted = by_path.interrupted
-    weighed += [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
-    confirmed, observations = parted(weighed)
+    timed = [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
+    replayable = {(one.pc, one.what) for one, again in zip(grouped, timed, strict=True) if one.pc and again.replay}
+    weighed = [finding for finding, places in shown if finding.replay or not places & replayable]
+    confirmed, observations = parted([*weighed, *timed])
     planned = _count(spans, step_ns) if interrupted else None
     return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs), observations, planned, by_path)
 

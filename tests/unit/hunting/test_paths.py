@@ -127,7 +127,8 @@ def test_it_tries_no_more_than_it_may() -> None:
 def test_what_is_missed_is_seen_again_by_time() -> None:
     found, bench = tried(bad=0x1000 + 77)
     assert {one.cued.address for one in found.missed} == {0x1000 + 77}
-    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
+    ((finding, places),) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
+    assert places == {(0x1000 + 77, one.pair.what) for one in found.missed}
     assert (finding.what, finding.at_ns, finding.lead, finding.pc) == ("left", 77 * 4, 0, 0x1000 + 77)
     assert finding.replay is not None
     assert finding.instants == len(found.missed) >= paths.TIMES
@@ -142,7 +143,7 @@ def test_a_nic_that_is_deaf_from_a_pair_on_is_that_pairs_fault() -> None:
 def test_a_dut_that_dies_is_a_finding_with_few_pairs() -> None:
     found, bench = tried(dies_at=0x1000 + 5)
     assert found.broken
-    finding = next(iter(paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)))
+    finding, _ = next(iter(paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)))
     assert (finding.what, finding.instants, finding.said) == ("message", 1, "BUG: 1")
     assert (finding.at_ns, finding.lead) == (None, None), "--at cannot replay it"
 
@@ -150,20 +151,20 @@ def test_a_dut_that_dies_is_a_finding_with_few_pairs() -> None:
 @pytest.mark.parametrize(("awake", "what"), [(False, "left"), (True, "held")])
 def test_what_is_not_seen_again_by_time_is_weighed_too(awake: bool, what: str) -> None:
     found, bench = tried(bad=0x1000 + 77, only_cued=True, awake=awake)
-    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
+    ((finding, _),) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.lead, finding.replay) == (what, None, None)
 
 
 def test_findings_are_kept_if_the_user_does_not_wait_for_the_shortest_trials() -> None:
     found, bench = tried(bad=0x1000 + 77)
     bench.stopped_after = len(bench.hunts)
-    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
+    ((finding, _),) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.lead, finding.pc) == ("late", None, 0x1000 + 77)
 
 
 def test_a_dut_that_dies_before_there_are_cues_is_a_finding() -> None:
     found, bench = tried(broken=KernelProblemError("BUG: 1"))
-    (finding,) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
+    ((finding, _),) = paths.found_on_paths(stand_on(bench), CASE, found, LIMITS, 4)
     assert (finding.what, finding.said) == ("message", "BUG: 1")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from irqlab.debug.evidence import replay_of
+from irqlab.debug.evidence import Replay, replay_of
 from irqlab.dut.agent import NotSupportedError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
@@ -20,7 +20,7 @@ from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, alone_of, hunt, led, step_of
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.machine import MachineError
-from irqlab.trials.hunt import SETTLE_NS, Cued, HuntResult, HuntTrial, Received, Step, Transmitted
+from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received, Step, Transmitted
 from tests.unit.fake_hunted import runner_of
 
 ALONE_NS = 20_000
@@ -199,25 +199,34 @@ def test_a_pair_in_which_a_frame_came_out_once_more_is_a_finding():
     assert [(f.what, f.port, f.instants, f.at_ns) for f in found.findings] == [("duplicated", "other", 1, 5 * 400)]
 
 
-def by_paths(monkeypatch: pytest.MonkeyPatch, what: str, address: int) -> None:
+SHOWN = Replay({}, 0, 0)
+"""Of a finding that can be seen again."""
+
+
+def by_paths(monkeypatch: pytest.MonkeyPatch, what: str, address: int, replay: Replay | None) -> None:
     """By paths such a pair was found before this instruction, and it is a finding or not."""
-    cued = Cued(7, 1, 1, None, 0, address)
-    missed = paths.Missed(Pair(5 * 400, 3, "late"), cued, ONE)
-    monkeypatch.setattr(search, "hunt_paths", lambda *_: paths.Tried(missed=[missed]))
-    one = Finding("arrivals", "same", what, None, None, 1, 3, 5, None, pc=address)
-    monkeypatch.setattr(search, "found_on_paths", lambda *_: [one])
+    monkeypatch.setattr(search, "hunt_paths", lambda *_: paths.Tried())
+    one = Finding("arrivals", "same", what, None, None, 1, 3, 5, None, pc=address, replay=replay)
+    monkeypatch.setattr(search, "found_on_paths", lambda *_: [(one, frozenset({(address, "late")}))])
 
 
 @pytest.mark.parametrize(
-    ("what", "address", "pc", "both"),
-    [("left", 100, 100, False), ("left", 100, 101, True), ("held", 100, 100, True), ("left", 0, 0, True)],
+    ("what", "address", "pc", "replay", "told"),
+    [
+        ("left", 100, 100, SHOWN, [5]),
+        ("left", 100, 101, SHOWN, [5, 5 * 400]),
+        ("held", 100, 100, SHOWN, [5 * 400]),
+        ("left", 0, 0, SHOWN, [5, 5 * 400]),
+        ("left", 100, 100, None, [5 * 400]),
+        ("left", 100, 101, None, [5, 5 * 400]),
+    ],
 )
-def test_what_paths_have_found_too_is_one_finding(
-    what: str, address: int, pc: int, both: bool, monkeypatch: pytest.MonkeyPatch
+def test_what_paths_have_found_too_is_one_finding_that_can_be_seen_again(
+    what: str, address: int, pc: int, replay: Replay | None, told: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_paths(monkeypatch, what, address)
+    by_paths(monkeypatch, what, address, replay)
     found, _ = hunted(answers(lambda gap, _: gap == 5 * 400, pcs=(pc,) * 32), step=100)
-    assert [finding.at_ns for finding in found.findings] == [*([5] if what == "left" else []), *([5 * 400] if both else [])]
+    assert [finding.at_ns for finding in found.findings] == told
 
 
 def cut_at(gap_ns: int) -> Any:
