@@ -375,6 +375,11 @@ impl Card for Chip {
         self.update_interrupts(now_ns, host);
     }
 
+    fn interrupt_otherwise(&mut self, now_ns: u64, host: &mut dyn Host) {
+        self.interrupts.raise(cause::LSC);
+        self.update_interrupts(now_ns, host);
+    }
+
     fn deadline_ns(&self) -> Option<u64> {
         self.next_ns()
     }

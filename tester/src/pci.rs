@@ -189,6 +189,9 @@ pub trait Card: Send {
     fn receive_damaged(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host);
     /// The cable is pulled or put in.
     fn plug_cable(&mut self, now_ns: u64, plugged: bool, host: &mut dyn Host);
+    /// Interrupts for another cause than frames, which changes nothing: the link was lost and came back before anybody could look.
+    /// Called only if the card interrupts by messages.
+    fn interrupt_otherwise(&mut self, _now_ns: u64, _host: &mut dyn Host) {}
     /// When [`Card::advance`] must be called, in ns; it may have passed already.
     fn deadline_ns(&self) -> Option<u64>;
     /// Does everything that is due.

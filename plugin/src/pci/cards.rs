@@ -24,7 +24,7 @@ use irqlab_tester::pci::bus::{Bus, Parameters};
 use irqlab_tester::pci::fault_injection::FaultInjector;
 use irqlab_tester::pci::link::{self, Link};
 use irqlab_tester::pci::posted::Write;
-use irqlab_tester::pci::{Card, Errata, Host, Identity};
+use irqlab_tester::pci::{Card, Errata, Host, Identity, Signalling};
 use irqlab_tester::refusal::Refusal;
 
 /// Room for a card's state in a snapshot.
@@ -435,8 +435,19 @@ fn raise_delayed(port: usize) {
     due.into_iter().for_each(|device| device.interrupt(true));
 }
 
-/// Raises the interrupt line of the card at `port` for a moment, as another device on the same line would.
+/// Raises the interrupt line of the card at `port` for a moment, as another device on the same line would. A card that interrupts by
+/// messages does so for another cause than frames.
 pub fn interrupt(port: usize) {
+    let by_message = with(port, |card, host| {
+        let by_message = host.signalling() != Signalling::Pin;
+        if by_message {
+            card.interrupt_otherwise(now_ns(), host);
+        }
+        by_message
+    });
+    if by_message == Some(true) {
+        return;
+    }
     let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slot = guard.as_ref().and_then(|slots| slots.slots.get(port));
     if let Some((device, line)) = slot.and_then(|slot| Some((slot.device?, slot.socket.line()))) {

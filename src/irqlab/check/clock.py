@@ -26,6 +26,11 @@ def cpu_s() -> float:
     return used
 
 
+LEAST_S, LENT = 3.0, 0.1
+"""What a row gets at least, and which part of the budget it may take beyond it: rows that find much use more than their share, and
+each of the others is to be sampled all the same."""
+
+
 class Allowance:
     """The time of a row, on the budget's clock."""
 
@@ -74,17 +79,23 @@ class Budget:
         """Seconds left; 0 if the time is over."""
         return max(0.0, self.seconds - self.now_s())
 
+    @property
+    def over(self) -> bool:
+        """Whether no further row may begin."""
+        return self.now_s() >= (1 + LENT) * self.seconds
+
     def register(self, name: str, share: float) -> None:
         """A row that will ask for its time."""
         with self._lock:
             self._shares[name] = share
 
     def allow(self, name: str) -> Allowance:
-        """The time of a row that begins: its share of what is left, in the time of one lane."""
+        """The time of a row that begins: its share of what is left, in the time of one lane, or LEAST_S."""
         with self._lock:
             whole = sum(self._shares.values())
             mine = self._shares.get(name, 1.0)
-            return Allowance(self.now_s, self.left_s * self._lanes * mine / max(whole, mine))
+            share_s = self.left_s * self._lanes * mine / max(whole, mine)
+            return Allowance(self.now_s, max(share_s, min(LEAST_S, LENT * self.seconds)))
 
     def done(self, name: str) -> None:
         """The row has ended: what it left is for the others."""

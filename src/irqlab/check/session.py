@@ -134,7 +134,7 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
             lists = {name: tuple(value) for name, value in kept["outcome"].items() if isinstance(value, list)}
             outcome = Outcome(**{**kept["outcome"], **lists})
             return Done(row, outcome, kept["seconds"])
-        if budget.left_s <= 0:
+        if budget.over:
             return Done(row, not_covered(f"the budget of {budget.seconds:.0f} s was used up before its turn"))
         allowance = budget.allow(row.name)
         tell("running")

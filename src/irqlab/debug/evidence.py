@@ -51,8 +51,11 @@ def trace_of(testbed: Testbed, replay: Replay, alone_ns: int, worst_ns: int | No
     `alone_ns`: how long a frame takes that comes alone; `worst_ns`: how long the late one took. Raises IrqlabError.
     """
     trial = msgspec.convert(replay.trial, HuntTrial)
-    second = "an interrupt without cause comes" if trial.interrupt else "the second frame arrives"
+    other = "an interrupt without a frame comes"
+    second = "the second frame arrives" if trial.frames else other
     events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, second)]
+    if trial.interrupt and trial.frames:
+        events.append(Event(replay.second_ns + trial.interrupt_after_ns, other))
     before_ns = replay.second_ns - trial.period_ns - trial.step_ns
     if trial.pairs > 1 and replay.first_ns - before_ns <= alone_ns + AFTER_NS:
         events.append(Event(before_ns, f"in the pair before, {second}"))  # the driver still works on it

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from irqlab.dut.agent import Agent
 
 NOT_SUPPORTED = re.compile(r"not supported|no such (file|device)", re.IGNORECASE)
-INTERRUPTS = "/proc/interrupts"
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,6 @@ class Facts:
     """The least and the greatest."""
     files: frozenset[str] = frozenset()
     """Files of the interface and of its device that exist: reset, threaded, ..."""
-    messages: bool = False
-    """Its interrupts are messages (MSI), which no other device raises."""
     refusals: Mapping[str, str] = field(default_factory=dict)
     """What ethtool said where it failed, by its option."""
 
@@ -111,7 +108,6 @@ def ask(dut: Agent, interface: str) -> Facts:
         link=dict(re.findall(r"^\t([\w -]+):[ \t]*(.*)$", texts[""], re.MULTILINE)),
         mtu=mtu_of(dut.attempt("ip", "-d", "link", "show", interface)["out"]),
         files=frozenset(found),
-        messages=re.search(rf"MSI.*\b{interface}\b", dut.read(INTERRUPTS)[INTERRUPTS] or "") is not None,
         refusals=refusals,
     )
 

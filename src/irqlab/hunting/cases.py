@@ -91,8 +91,10 @@ def _arrivals(testbed: Testbed, kind: str, one: HuntTrial, options: Options) -> 
     if kind == TRANSMIT:
         known = functions(testbed)
         one = replace(one, probes=(known.address(FREED), *known.transmit), transmits=True)
+    one = replace(one, interrupt=options.irq_after is not None, interrupt_after_ns=options.irq_after or 0)
     for port in options.chosen:
-        yield _case(kind, port, replace(one, frames=0), replace(one, other_port=port == OTHER), options)
+        alone = replace(one, frames=0, interrupt=False, interrupt_after_ns=0)
+        yield _case(kind, port, alone, replace(one, other_port=port == OTHER), options)
 
 
 def _processors(testbed: Testbed, one: HuntTrial, options: Options) -> Case:

@@ -58,6 +58,15 @@ class Options:
             "--irq-delay", help="Raise interrupts this many ns late (the tester's own PCI cards only).", rich_help_panel=RARE
         ),
     ] = 0
+    irq_after: Annotated[
+        int | None,
+        typer.Option(
+            "--irq-after",
+            help="With arrivals: an interrupt without a frame comes this many ns after the second arrival begins "
+            "(the tester's own PCI cards only).",
+            rich_help_panel=RARE,
+        ),
+    ] = None
     write_delay: Annotated[
         int,
         typer.Option(
@@ -139,6 +148,7 @@ class Options:
             ("--first", self.first, 1, MAX_BURST),
             ("--burst", self.burst, 1, MAX_BURST),
             ("--irq-delay", self.irq_delay, 0, 1_000_000),
+            ("--irq-after", self.irq_after or 0, 0, 1_000_000),
             ("--write-delay", self.write_delay, 0, 1_000_000),
             ("--step", self.step, 1, MAX_STEP),
             ("--instants", 1 if self.instants is None else self.instants, 1, 10**7),
@@ -151,6 +161,8 @@ class Options:
         ):
             if not least <= value <= most:
                 raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")
+        if self.irq_after is not None and self.kinds != (ARRIVALS,):
+            raise IrqlabError(f"--irq-after: with --what {ARRIVALS} only")
         if not 0 <= self.bound <= 1e6:
             raise IrqlabError(f"--bound {self.bound:.10g}: allowed are 0 to 1000000 µs")
         if not 0.01 <= self.first_gap * self.first < 7_000 or self.first_gap < 0.01:

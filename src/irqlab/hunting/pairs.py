@@ -85,7 +85,7 @@ def frames_of(found: HuntResult, number: int) -> list[Frame]:
     frames = []
     for stream, count, begin_ns, every_ns in (
         (found.first, spec.first_frames, 0, spec.first_every_ns),
-        (found.second, 0 if spec.interrupt else spec.frames, found.gap_ns(number), spec.frames_every_ns),
+        (found.second, spec.frames, found.gap_ns(number), spec.frames_every_ns),
     ):
         places = slice(number * count, (number + 1) * count)
         pcs = stream.pcs[places] or (0,) * count

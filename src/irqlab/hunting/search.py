@@ -103,7 +103,9 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     grouped = group(case.kind, case.port, judged, step_ns)
     shown: list[tuple[Finding, frozenset[tuple[int, str]]]] = []
     by_path, interrupted = None, any(isinstance(found, CancelledError) for found in tried)
-    if case.kind in BY_PATH and options.begin is None and options.end is None and not interrupted:
+    # Two events have no place by instructions in common.
+    by_instruction = case.kind in BY_PATH and options.irq_after is None
+    if by_instruction and options.begin is None and options.end is None and not interrupted:
         by_path = hunt_paths(runner, case, limits, max(len(judged), LEAST_BY_PATH))
     if by_path is not None:
         shown = list(found_on_paths(runner, case, by_path, limits, step_of(runner, options)))

@@ -114,7 +114,9 @@ class HuntTrial(Trial["HuntResult"]):
     first_every_ns: int = BURST_GAP_NS
     """Between its frames."""
     interrupt: bool = False
-    """The second event is an interrupt without a cause, and no arrival."""
+    """The second event is an interrupt without a frame (protocol.md, `events`). With `frames` it follows the second arrival."""
+    interrupt_after_ns: int = 0
+    """How long after the second event's instant it comes."""
     interrupt_delay_ns: int = 0
     """How much later than usual the NICs interrupt."""
     write_delay_ns: int = 0
@@ -210,7 +212,7 @@ class HuntTrial(Trial["HuntResult"]):
         source, sink = (1, 0) if self.other_port else (0, 1)
         if self.first_frames:
             streams["first"] = self._stream(0, 1, self.first_frames, self.first_every_ns, self.period_ns, SETTLE_NS)
-        if self.frames and not self.interrupt:
+        if self.frames:
             every_ns = self.period_ns + self.step_ns
             streams["second"] = self._stream(
                 source, sink, self.frames, self.frames_every_ns, every_ns, SETTLE_NS + self.first_gap_ns
@@ -245,14 +247,14 @@ class HuntTrial(Trial["HuntResult"]):
             "every_ns": self.period_ns,
             "until_ns": self.first_gap_ns,
             "points": cues.points,
-            "what": {"event": 0} if self.interrupt else {"stream": streams.index("second")},
+            "what": {"stream": streams.index("second")} if self.frames else {"event": 0},
         }
 
     def _events(self) -> list[dict[str, Any]]:
         every_ns, events = self.period_ns + self.step_ns, []
         if self.interrupt:
             what: dict[str, Any] = {"kind": "interrupt", "port": int(self.other_port)}
-            first_ns = SETTLE_NS + self.first_gap_ns
+            first_ns = SETTLE_NS + self.first_gap_ns + self.interrupt_after_ns
             events.append({"do": what, "first_ns": first_ns, "every_ns": every_ns, "count": self.pairs})
         if self.failing is not None:
             one = self.failing

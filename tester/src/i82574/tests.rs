@@ -680,6 +680,27 @@ fn other_causes_have_a_vector_and_stay_until_they_are_read() {
 }
 
 #[test]
+fn another_cause_takes_that_of_a_frame_with_it_if_the_driver_does_not_set_it_again() {
+    let mut rig = with_vectors();
+    rig.write(csr::IMC, cause::RXQ0);
+    rig.arrive(&frame(60, 1));
+    rig.run(10_000);
+    assert!(rig.board.interrupts.is_empty(), "masked");
+    rig.chip
+        .interrupt_otherwise(rig.board.now_ns, &mut rig.board);
+    assert_eq!(rig.board.interrupts.last().map(|one| one.1), Some(2));
+    let causes = rig.read(csr::ICR);
+    assert_ne!(causes & cause::LSC, 0);
+    assert_ne!(causes & cause::RXQ0, 0);
+    assert_ne!(rig.read(csr::STATUS) & status::LU, 0, "the link is up");
+    rig.write(csr::IMS, cause::RXQ0 | cause::OTHER);
+    rig.run(10_000);
+    assert_eq!(rig.board.interrupts.len(), 1, "the frame waits");
+    rig.write(csr::ICS, causes & cause::RXQ0);
+    assert_eq!(rig.board.interrupts.last().map(|one| one.1), Some(0));
+}
+
+#[test]
 fn each_vector_has_an_interval_of_its_own() {
     let mut rig = with_vectors();
     rig.write(csr::EITR, 195); // 20,000 a second

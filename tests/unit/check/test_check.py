@@ -12,7 +12,7 @@ import pytest
 
 from irqlab import units
 from irqlab.check import answer, beside, catalogue, session
-from irqlab.check.clock import Budget
+from irqlab.check.clock import LEAST_S, Budget
 from irqlab.check.row import (
     FAIL,
     NOT_COVERED,
@@ -151,6 +151,20 @@ def test_what_no_time_is_left_for_is_no_pass() -> None:
     assert checked.done["first"].outcome.status == PASS
     assert checked.done["second"].outcome.status == NOT_COVERED
     assert "60 s was used up" in checked.done["second"].outcome.said
+
+
+def test_a_row_is_sampled_if_others_took_a_little_too_long() -> None:
+    spent, given = [0.0], []
+
+    def slow(place: Workplace) -> Outcome:
+        given.append(place.allowance.seconds)
+        spent[0] += 62.0
+        return passed("slow")
+
+    rows = [row("first", slow, risk=9), row("second", slow, risk=8), row("third", slow)]
+    checked = check(rows, budget=Budget(60.0, 1, lambda: spent[0]))
+    assert [checked.done[name].outcome.status for name in ("first", "second", "third")] == [PASS, PASS, NOT_COVERED]
+    assert given == [20.0, LEAST_S]
 
 
 def test_the_riskiest_rows_come_first() -> None:

@@ -71,6 +71,12 @@ def test_an_overrun_is_a_burst_of_twice_the_ring(tmp_path, ring_rx, burst, frame
     assert told(case.alone) == {"frames": 0, "pairs": 16}
 
 
+def test_an_interrupt_may_follow_the_second_arrival(testbed):
+    same, other = asked(testbed, what="arrivals", irq_after=700)
+    assert told(same.trial) == {"interrupt": True, "interrupt_after_ns": 700}
+    assert told(other.trial) == {"interrupt": True, "interrupt_after_ns": 700, "other_port": True}
+
+
 def test_interrupts_without_a_cause_come_instead_of_frames(testbed):
     same, other = asked(testbed, what="interrupts")
     assert told(same.trial) == {"frames": 0, "interrupt": True}

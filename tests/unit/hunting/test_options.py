@@ -49,6 +49,7 @@ LIMITS = [
     ("first", 1, 4_096, {"first_gap": 0.01}),
     ("burst", 1, 4_096, {}),
     ("irq_delay", 0, 1_000_000, {}),
+    ("irq_after", 0, 1_000_000, {}),
     ("write_delay", 0, 1_000_000, {}),
     ("step", 1, 10_000_000_000, {}),  # `--instants 10` of `unbind` makes steps of 91 ms, and a replay needs the same
     ("instants", 1, 10_000_000, {}),

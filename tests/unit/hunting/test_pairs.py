@@ -73,7 +73,7 @@ def test_each_pair_has_as_many_frames_as_the_arrivals():
 
 def test_without_a_second_frame_only_the_first_counts():
     assert judged([700], [], frames=0) == [Pair(100, 700, "")]
-    assert judged([700, 800], [], interrupt=True) == [Pair(100, 700, ""), Pair(104, 800, "", 1)]
+    assert judged([700, 800], [], interrupt=True, frames=0) == [Pair(100, 700, ""), Pair(104, 800, "", 1)]
 
 
 def test_frames_may_be_late_while_something_changes_until_the_frames_at_the_end():

@@ -27,7 +27,7 @@ from irqlab.check.row import (
 from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
 from irqlab.dut.agent import NotSupportedError
-from irqlab.hunting.options import CHANGE_KINDS, PORTS, SAME, Options
+from irqlab.hunting.options import CHANGE_KINDS, INTERRUPTS, PORTS, SAME, Options
 from irqlab.hunting.search import NotAloneError
 from irqlab.methods import catalogue
 from irqlab.methods import hunt as hunting
@@ -52,6 +52,8 @@ BURSTS = (3, 17, 31)
 """Frames of a second arrival. They come faster than on a wire, and FIFOs of 2 KB hold 32 of 64 bytes."""
 WRITE_DELAY_NS = 1_500
 IRQ_DELAY_NS = 2_000
+IRQ_AFTER_NS = (1_000, 2_000, 4_000)
+"""A card tells of a frame some µs after it has arrived, as long as its bus and its moderation take."""
 
 
 def _passes(place: Workplace, said: str, passes: Sequence[tuple[Options, int]], testbed: Testbed | None = None) -> Outcome:
@@ -118,7 +120,7 @@ def _command(testbed: Testbed, options: Options, size: int, said: str = "") -> s
     words = ["irqlab", "hunt", *options_of(testbed.config)]
     words += ["--size", str(size)] if size != 64 else []
     defaults = Options()
-    for name in ("first", "first_gap", "burst", "irq_delay", "write_delay"):
+    for name in ("first", "first_gap", "burst", "irq_delay", "irq_after", "write_delay"):
         value = getattr(options, name)
         words += [f"--{name.replace('_', '-')}", f"{value:g}"] if value != getattr(defaults, name) else []
     _, found, how = said.partition("; replay: ")
@@ -139,6 +141,13 @@ def _both(options: Options, size: int = 64) -> Iterator[tuple[Options, int]]:
 def _plain(what: str, place: Workplace, **more: int) -> Outcome:
     passes = list(_both(Options(what=what, **more)))  # type: ignore[arg-type]
     return _passes(place, what, passes)
+
+
+def _interrupts(place: Workplace) -> Outcome:
+    """At each instant, and then soon after a frame that comes at each instant: the cause of one may be taken for the other's."""
+    first = _both(Options(what=INTERRUPTS))
+    after = [(Options(ports=port, irq_after=at_ns, instants=FEW), 64) for at_ns in IRQ_AFTER_NS for port in PORTS]
+    return _passes(place, INTERRUPTS, [*first, *after])
 
 
 def _bursts(place: Workplace) -> Outcome:
@@ -168,12 +177,6 @@ def _needs_card(subject: Subject) -> Outcome | None:
     return not_covered(f"{subject.testbed.nic.model}: only the tester's own PCI cards can delay writes and interrupts")
 
 
-def _needs_line(subject: Subject) -> Outcome | None:
-    if (refusal := _needs_card(subject)) is None and subject.facts.messages:
-        return not_supported("/proc/interrupts: its interrupts are messages (MSI), which no other device on the bus raises")
-    return refusal
-
-
 def _needs_transmit(subject: Subject) -> Outcome | None:
     if subject.has_time:
         return None
@@ -199,7 +202,7 @@ TITLES = {
 ROWS = (
     Row("races-arrivals", "A frame at every instant", GROUP, partial(_plain, "arrivals"), 4.0, risk=10),
     Row("races-transmit", "A packet at every instant", GROUP, partial(_plain, "transmit"), 3.0, needs=_needs_transmit, risk=9),
-    Row("races-interrupts", "An interrupt without a cause", GROUP, partial(_plain, "interrupts"), 1.5, needs=_needs_line, risk=7),
+    Row("races-interrupts", "An interrupt without a frame", GROUP, _interrupts, 2.5, needs=_needs_card, risk=7),
     Row(
         "races-late-writes",
         "Writes arrive late",
