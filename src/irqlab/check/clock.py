@@ -27,8 +27,8 @@ def cpu_s() -> float:
 
 
 LEAST_S, LENT = 3.0, 0.1
-"""What a row gets at least, and which part of the budget it may take beyond it: rows that find much use more than their share, and
-each of the others is to be sampled all the same."""
+"""What a row gets at least, and which part of the budget may be used beyond it: rows that find much take more than their share,
+and each of the others is to be sampled all the same."""
 
 
 class Allowance:
