@@ -39,15 +39,6 @@ static unsigned int shown_rx_usecs(const struct irqmod_port *port)
 	return rx_waits(port) ? irqmod_rx_usecs(port) : 0;
 }
 
-/**
- * irqmod_get_coalesce() - get_coalesce of ethtool_ops
- * @netdev: a netdev with a port
- * @ec: gets rx-usecs, tx-usecs, tx-frames and adaptive-rx
- * @kec: unused
- * @extack: unused
- *
- * Return: 0.
- */
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -77,17 +68,7 @@ static int set_adaptive(struct irqmod_port *port, bool adaptive,
 	return -EOPNOTSUPP;
 }
 
-/**
- * irqmod_set_coalesce() - set_coalesce of ethtool_ops
- * @netdev: a netdev with a port
- * @ec: rx-usecs, tx-usecs, tx-frames and adaptive-rx
- * @kec: unused
- * @extack: says which values are allowed, and warns if rx-usecs is kept for schemes
- *	with a period
- *
- * Context: process, under RTNL.
- * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
- */
+/* An error: nothing has changed. */
 int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -174,13 +155,6 @@ static const char irqmod_stats[STATS][ETH_GSTRING_LEN] = {
 	[TX_ERRORS] = "tx_errors",
 };
 
-/**
- * irqmod_get_sset_count() - get_sset_count of ethtool_ops
- * @netdev: a netdev with a port
- * @sset: ETH_SS_STATS
- *
- * Return: how many statistics there are, or -EOPNOTSUPP.
- */
 int irqmod_get_sset_count(struct net_device *netdev, int sset)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
@@ -192,12 +166,6 @@ int irqmod_get_sset_count(struct net_device *netdev, int sset)
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
 
-/**
- * irqmod_get_strings() - get_strings of ethtool_ops
- * @netdev: a netdev with a port
- * @sset: ETH_SS_STATS
- * @data: gets the names of the statistics
- */
 void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
@@ -257,13 +225,7 @@ static void queue_stats(const struct irqmod_queue *queue, u64 *data)
 	} while (u64_stats_fetch_retry(&tx->syncp, start));
 }
 
-/**
- * irqmod_get_ethtool_stats() - get_ethtool_stats of ethtool_ops
- * @netdev: a netdev with a port
- * @stats: unused
- * @data: gets the statistics: the sums of all queues, the chip's own, and those of
- *        each queue if there are several
- */
+/* The sums of all queues, the chip's own, and those of each queue if there are several. */
 void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
@@ -287,12 +249,7 @@ void irqmod_get_ethtool_stats(struct net_device *netdev,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_ethtool_stats);
 
-/**
- * irqmod_get_stats64() - ndo_get_stats64
- * @netdev: a netdev with a port
- * @stats: gets the packets, bytes and errors of all queues, to which the driver
- *         may add its own
- */
+/* The sums of all queues; the driver may add its own. */
 void irqmod_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {
