@@ -187,19 +187,15 @@ bool i8255x_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
 }
 
 /* All counters. Process context. */
-void i8255x_get_counters(struct i8255x *np, u64 *data)
+void i8255x_get_own_stats(struct irqmod_port *port, u64 *data)
 {
+	struct i8255x *np = i8255x_of(port);
 	unsigned long flags;
 
 	i8255x_counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
 	memcpy(data, np->counters, np->port.stat_count * sizeof(*np->counters));
 	spin_unlock_irqrestore(&np->counters_lock, flags);
-}
-
-void i8255x_get_own_stats(struct irqmod_port *port, u64 *data)
-{
-	i8255x_get_counters(i8255x_of(port), data);
 }
 
 void i8255x_get_stats64(struct net_device *netdev,

@@ -74,16 +74,36 @@ u16 i8255x_eeprom_sum(struct i8255x *np)
 	return i8255x_eeprom_sum_to(np, 1 << np->eeprom.width);
 }
 
-/* Writes bytes, and whatever checksum they need. */
-int i8255x_eeprom_put(struct i8255x *np, unsigned int offset,
-		      unsigned int len, const u8 *bytes)
+int i8255x_get_eeprom_len(struct net_device *netdev)
 {
+	struct i8255x *np = netdev_priv(netdev);
+
+	return irqmod_eeprom_bytes(&np->eeprom);
+}
+
+#define EEPROM_MAGIC	0x1234	/* that of e100 */
+
+int i8255x_get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	struct i8255x *np = netdev_priv(netdev);
+
+	eeprom->magic = EEPROM_MAGIC;
+	irqmod_eeprom_get(&np->eeprom, eeprom->offset, eeprom->len, bytes);
+	return 0;
+}
+
+/* And whatever checksum the bytes need. */
+int i8255x_set_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	struct i8255x *np = netdev_priv(netdev);
 	unsigned int last = (1 << np->eeprom.width) - 1;
 	u8 checksum[2];
 	int err, failed;
 	u16 word;
 
-	failed = irqmod_eeprom_put(&np->eeprom, offset, len, bytes);
+	if (eeprom->magic != EEPROM_MAGIC)
+		return -EINVAL;
+	failed = irqmod_eeprom_put(&np->eeprom, eeprom->offset, eeprom->len, bytes);
 	/* Some words may have been written: without it, no probe succeeds. */
 	word = EEPROM_SUM - i8255x_eeprom_sum_to(np, last);
 	checksum[0] = word & 0xff;

@@ -50,34 +50,6 @@ static void i8255x_get_regs(struct net_device *netdev,
 	memcpy(words + 1 + REGS_PHY, np->shared->dump, DUMP_BYTES);
 }
 
-#define EEPROM_MAGIC	0x1234	/* that of e100 */
-
-static int i8255x_get_eeprom_len(struct net_device *netdev)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	return irqmod_eeprom_bytes(&np->eeprom);
-}
-
-static int i8255x_get_eeprom(struct net_device *netdev,
-			     struct ethtool_eeprom *eeprom, u8 *bytes)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	eeprom->magic = EEPROM_MAGIC;
-	irqmod_eeprom_get(&np->eeprom, eeprom->offset, eeprom->len, bytes);
-	return 0;
-}
-
-static int i8255x_set_eeprom(struct net_device *netdev,
-			     struct ethtool_eeprom *eeprom, u8 *bytes)
-{
-	if (eeprom->magic != EEPROM_MAGIC)
-		return -EINVAL;
-	return i8255x_eeprom_put(netdev_priv(netdev), eeprom->offset,
-				 eeprom->len, bytes);
-}
-
 #define LED_REGISTER	0x1b	/* of the PHY */
 
 /* Both LEDs of the PHY, by software. */
@@ -124,7 +96,7 @@ static void i8255x_get_pause_stats(struct net_device *netdev,
 
 	if (np->counter_words == WORDS_STANDARD)
 		return;
-	i8255x_get_counters(np, c);
+	i8255x_get_own_stats(&np->port, c);
 	stats->tx_pause_frames = c[COUNT_TX_PAUSE];
 	stats->rx_pause_frames = c[COUNT_RX_PAUSE];
 }
@@ -134,7 +106,7 @@ static void i8255x_get_eth_mac_stats(struct net_device *netdev,
 {
 	u64 c[COUNTERS];
 
-	i8255x_get_counters(netdev_priv(netdev), c);
+	i8255x_get_own_stats(irqmod_port(netdev), c);
 	stats->FramesTransmittedOK = c[COUNT_TX_GOOD];
 	stats->SingleCollisionFrames = c[COUNT_TX_SINGLE_COLLISIONS];
 	stats->MultipleCollisionFrames = c[COUNT_TX_MULTIPLE_COLLISIONS];
@@ -167,7 +139,7 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 	i8255x_link_pause(np);
 	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
 	if (!err) {
-		i8255x_phy_save(np);
+		irqmod_mii_save(&np->mii, &np->mii_kept);
 		i8255x_phy_mdix(np);
 		netif_carrier_off(netdev);
 		/* A forced duplex is part of the configuration. */

@@ -95,7 +95,7 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 		return 0;
 	}
 	i8255x_mdio_write(netdev, phy, MII_ADVERTISE, advertise);
-	i8255x_phy_save(np);
+	irqmod_mii_save(&np->mii, &np->mii_kept);
 	if (!np->mii.force_media)
 		mii_nway_restart(&np->mii);
 	netif_carrier_off(netdev);

@@ -215,7 +215,7 @@ void i8255x_rx_ack(struct irqmod_queue *queue)
 
 irqreturn_t i8255x_isr(int irq, void *data)
 {
-	struct i8255x *np = data;
+	struct i8255x *np = i8255x_of(data);
 	u8 causes = readb(np->regs + SCB_ACK);
 	u8 ours = causes & ~(READ_ONCE(np->mask) & CAUSES_MASKABLE);
 	u32 groups = 0;

@@ -3,7 +3,6 @@
 #define I8255X_H
 
 #include <linux/dmapool.h>
-#include <linux/mii.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
@@ -13,6 +12,7 @@
 #include "device.h"
 #include "eeprom.h"
 #include "irqmod.h"
+#include "mii.h"
 #include "regs.h"
 
 #define RING_MIN	16
@@ -105,13 +105,11 @@ struct i8255x {
 	bool cpusaver;			/* the microcode bundles interrupts */
 	bool flow;			/* pause frames are on */
 	bool flow_auto;			/* ... if both sides advertise them */
-	bool phy_saved;			/* the next two have been set */
-	u16 phy_bmcr;
-	u16 phy_advertise;
 	struct eeprom_93cx6 eeprom;	/* under RTNL */
 	const struct firmware *microcode;	/* under RTNL */
 
 	struct mii_if_info mii;
+	struct irqmod_mii mii_kept;
 	struct mutex mdio_lock;		/* MDI */
 	struct timer_list retry;	/* of commands that were not accepted */
 	struct delayed_work link_work;
@@ -198,14 +196,14 @@ bool i8255x_rx_arrived(struct irqmod_queue *queue, u32 *arrived);
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 
-void i8255x_get_counters(struct i8255x *np, u64 *data);
 void i8255x_get_own_stats(struct irqmod_port *port, u64 *data);
 
 /* eeprom.c */
 int i8255x_eeprom_init(struct i8255x *np);
 u16 i8255x_eeprom_sum(struct i8255x *np);
-int i8255x_eeprom_put(struct i8255x *np, unsigned int offset,
-		      unsigned int len, const u8 *bytes);
+int i8255x_get_eeprom_len(struct net_device *netdev);
+int i8255x_get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes);
+int i8255x_set_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes);
 
 /* selftest.c */
 #define I8255X_TESTS	6
@@ -235,9 +233,7 @@ u32 i8255x_phy_id(struct i8255x *np, int phy);
 void i8255x_phy_mdix(struct i8255x *np);
 void i8255x_init_phy(struct i8255x *np, int phy);
 void i8255x_link_speed(struct i8255x *np);
-void i8255x_phy_save(struct i8255x *np);
 bool i8255x_phy_forces_full(const struct i8255x *np);
-void i8255x_phy_restore(struct i8255x *np);
 
 /* flow.c */
 void i8255x_flow_init(struct i8255x *np);

@@ -139,10 +139,11 @@ static void i8255x_restore(struct irqmod_port *port)
 	pci_set_master(np->pdev);
 	writeb(np->mask, np->regs + SCB_MASK);
 	i8255x_init_phy(np, np->mii.phy_id);
-	i8255x_phy_restore(np);
+	irqmod_mii_restore(&np->mii, &np->mii_kept);
 }
 
 static const struct irqmod_device_ops i8255x_device_ops = {
+	.handler = i8255x_isr,
 	.down = i8255x_down,
 	.up = i8255x_up,
 	.restore = i8255x_restore,
@@ -154,42 +155,7 @@ static const struct irqmod_device_ops i8255x_device_ops = {
 
 static int i8255x_open(struct net_device *netdev)
 {
-	struct i8255x *np = netdev_priv(netdev);
-	struct irqmod_port *port = &np->port;
-	int err;
-
-	err = i8255x_microcode_request(np);
-	if (err)
-		return err;
-	err = i8255x_rings_alloc(port, &np->rings, port->rx_ring, port->tx_ring);
-	if (err)
-		return err;
-	err = request_irq(np->pdev->irq, i8255x_isr, IRQF_SHARED, netdev->name,
-			  np);
-	if (err)
-		goto free_rings;
-	netif_carrier_off(netdev);
-	err = i8255x_up(port);
-	if (err)
-		goto free_irq;
-	return 0;
-
-free_irq:
-	free_irq(np->pdev->irq, np);
-free_rings:
-	i8255x_rings_free(port, &np->rings);
-	return err;
-}
-
-static int i8255x_stop(struct net_device *netdev)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	i8255x_down(&np->port);
-	netif_carrier_off(netdev);
-	free_irq(np->pdev->irq, np);
-	i8255x_rings_free(&np->port, &np->rings);
-	return 0;
+	return i8255x_microcode_request(netdev_priv(netdev)) ?: irqmod_open(netdev);
 }
 
 static void i8255x_link(struct work_struct *work)
@@ -252,15 +218,6 @@ static int i8255x_set_features(struct net_device *netdev,
 	return 1;
 }
 
-#ifdef CONFIG_NET_POLL_CONTROLLER
-static void i8255x_poll_controller(struct net_device *netdev)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	irqmod_netpoll(&np->queue);
-}
-#endif
-
 static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 {
 	struct i8255x *np = netdev_priv(netdev);
@@ -274,7 +231,7 @@ static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 	i8255x_link_pause(np);
 	err = generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
 	if (!err) {
-		i8255x_phy_save(np);
+		irqmod_mii_save(&np->mii, &np->mii_kept);
 		if (np->mii.force_media != forced)
 			i8255x_phy_mdix(np);
 		/* A forced duplex is part of the configuration. */
@@ -286,7 +243,7 @@ static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 
 static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_open = i8255x_open,
-	.ndo_stop = i8255x_stop,
+	.ndo_stop = irqmod_close,
 	.ndo_start_xmit = i8255x_xmit,
 	.ndo_set_rx_mode = i8255x_set_rx_mode,
 	.ndo_set_mac_address = i8255x_set_mac,
@@ -297,7 +254,7 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_fix_features = i8255x_fix_features,
 	.ndo_set_features = i8255x_set_features,
 #ifdef CONFIG_NET_POLL_CONTROLLER
-	.ndo_poll_controller = i8255x_poll_controller,
+	.ndo_poll_controller = irqmod_poll_controller,
 #endif
 };
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The PHY: where it is, what it needs besides the registers of IEEE 802.3, and its
- * settings, which it forgets with its power.
- */
+/* The PHY: where it is, and what it needs besides the registers of IEEE 802.3. */
 #include "i8255x.h"
 
 /* The PHY is usually at address 1 (EEPROM word 6); otherwise search for it. */
@@ -26,7 +23,6 @@ u32 i8255x_phy_id(struct i8255x *np, int phy)
 	       i8255x_mdio_read(np->netdev, phy, MII_PHYSID2);
 }
 
-#define PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
 #define NSC_CONGESTION	0x17		/* register of congestion control */
 #define NSC_ENABLE	BIT(8)
 #define NSC_TXREADY	BIT(10)
@@ -89,44 +85,9 @@ void i8255x_link_speed(struct i8255x *np)
 	WRITE_ONCE(np->slow_link, slow);
 }
 
-/* Keeps what ethtool or an ioctl has just set: after an error of the bus or a loss
- * of power the PHY cannot be asked. RTNL.
- */
-void i8255x_phy_save(struct i8255x *np)
-{
-	int bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR);
-
-	if (bmcr == 0xffff)
-		return;
-	/* Until a reset of the PHY ends, its settings are the old ones. */
-	np->phy_saved = !(bmcr & BMCR_RESET);
-	np->phy_bmcr = bmcr & PHY_SETTINGS;
-	np->phy_advertise = i8255x_mdio_read(np->netdev, np->mii.phy_id,
-					     MII_ADVERTISE);
-}
-
 /* Whether full duplex is forced: what was set, since the PHY may not answer. */
 bool i8255x_phy_forces_full(const struct i8255x *np)
 {
-	return np->phy_saved && !(np->phy_bmcr & BMCR_ANENABLE) &&
-	       np->phy_bmcr & BMCR_FULLDPLX;
-}
-
-/* Sets it again if it differs: the link need not go down. RTNL. */
-void i8255x_phy_restore(struct i8255x *np)
-{
-	struct net_device *netdev = np->netdev;
-	int phy = np->mii.phy_id;
-	int bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR) & PHY_SETTINGS;
-	int advertise = i8255x_mdio_read(netdev, phy, MII_ADVERTISE);
-
-	if (!np->phy_saved ||
-	    (bmcr == np->phy_bmcr && advertise == np->phy_advertise))
-		return;
-	i8255x_mdio_write(netdev, phy, MII_ADVERTISE, np->phy_advertise);
-	bmcr = np->phy_bmcr;
-	if (bmcr & BMCR_ANENABLE)
-		bmcr |= BMCR_ANRESTART;
-	i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr);
-	netif_carrier_off(netdev);
+	return np->mii_kept.saved && !(np->mii_kept.bmcr & BMCR_ANENABLE) &&
+	       np->mii_kept.bmcr & BMCR_FULLDPLX;
 }

@@ -153,8 +153,8 @@ static long rx_start_queue(void *data)
 }
 
 /* The next queue from @queue on that is running; with @only, no other than that. */
-static struct irqmod_queue *running(struct irqmod_queue *queue,
-				    const struct irqmod_queue *only)
+static struct irqmod_queue *next_running(struct irqmod_queue *queue,
+					 const struct irqmod_queue *only)
 {
 	while (queue && (!queue->running || (only && queue != only)))
 		queue = queue->next;
@@ -162,8 +162,8 @@ static struct irqmod_queue *running(struct irqmod_queue *queue,
 }
 
 #define for_each_running(queue, port, only)				\
-	for ((queue) = running((port)->queues, only); (queue);		\
-	     (queue) = running((queue)->next, only))
+	for ((queue) = next_running((port)->queues, only); (queue);	\
+	     (queue) = next_running((queue)->next, only))
 
 /* The processor that takes the queue's interrupts; nr_cpu_ids or more: not known. */
 static unsigned int rx_cpu(const struct irqmod_queue *queue)
@@ -308,8 +308,8 @@ static void tx_stop(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
-	/* Who unmasks TX with the queue locked does not from here on. The scheme's
-	 * handler still runs: it must bear this.
+	/* Senders and timers, which unmask TX with the queue locked, see tx_switching
+	 * from here on, and do not. The scheme's handler still runs (@irq in scheme.h).
 	 */
 	for_each_running(queue, port, only) {
 		__netif_tx_lock_bh(queue->txq);
@@ -322,7 +322,7 @@ static void tx_stop(struct irqmod_port *port, struct irqmod_queue *only)
 	 */
 	tx_mask(port, only);
 	tx_mask(port, only);
-	/* So nothing starts what is stopped here. */
+	/* Neither a handler nor a sender starts the timer or the scheme's work any more. */
 	for_each_running(queue, port, only) {
 		hrtimer_cancel(&queue->tx_timer);
 		if (queue->tx->stop)
@@ -335,7 +335,7 @@ static void tx_stop(struct irqmod_port *port, struct irqmod_queue *only)
 	}
 }
 
-static void start(struct irqmod_port *port, struct irqmod_queue *only)
+static void start_queues(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
@@ -356,7 +356,7 @@ static void start(struct irqmod_port *port, struct irqmod_queue *only)
 	rx_start(port, only);
 }
 
-static void stop(struct irqmod_port *port, struct irqmod_queue *only)
+static void stop_queues(struct irqmod_port *port, struct irqmod_queue *only)
 {
 	struct irqmod_queue *queue;
 
@@ -365,8 +365,8 @@ static void stop(struct irqmod_port *port, struct irqmod_queue *only)
 		WRITE_ONCE(queue->up, false);
 	rx_stop(port, only);
 	tx_stop(port, only);
-	/* Only now: until then a reclaim on another CPU, which had seen up set,
-	 * might wake a queue.
+	/* After tx_stop(): a reclaim on another CPU that had seen up set might have
+	 * woken a queue.
 	 */
 	for_each_running(queue, port, only) {
 		__netif_tx_lock_bh(queue->txq);
@@ -389,7 +389,7 @@ static void stop(struct irqmod_port *port, struct irqmod_queue *only)
 void irqmod_start(struct irqmod_port *port)
 {
 	port->up = true;
-	start(port, NULL);
+	start_queues(port, NULL);
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
 
@@ -401,7 +401,7 @@ EXPORT_SYMBOL_GPL(irqmod_start);
  */
 void irqmod_start_queue(struct irqmod_queue *queue)
 {
-	start(queue->port, queue);
+	start_queues(queue->port, queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_start_queue);
 
@@ -420,7 +420,7 @@ void irqmod_stop(struct irqmod_port *port)
 	if (!port->up)
 		return;
 	port->up = false;
-	stop(port, NULL);
+	stop_queues(port, NULL);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 
@@ -435,7 +435,7 @@ EXPORT_SYMBOL_GPL(irqmod_stop);
  */
 void irqmod_stop_queue(struct irqmod_queue *queue)
 {
-	stop(queue->port, queue);
+	stop_queues(queue->port, queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop_queue);
 

@@ -5,11 +5,14 @@
 
 #include "scheme.h"
 
+#define IRQMOD_DE_BREATH_NS	1000	/* for lower softirqs */
+
 struct irqmod_de {
 	struct irqmod_queue *queue;
 	struct tasklet_struct tasklet;
 	struct hrtimer rest_timer;	/* end of a pause */
 	unsigned long rest_at;		/* next long pause, in jiffies; no lock */
+	unsigned long work_jiffies;	/* between two of them */
 	unsigned int frames;		/* taken in this run */
 	bool busy;			/* RX is masked: from @irq to the end */
 	bool rests;			/* the timer goes on with the work */
@@ -21,7 +24,9 @@ void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
 void irqmod_de_start(struct irqmod_de *de);
 void irqmod_de_stop(struct irqmod_de *de);
 void irqmod_de_schedule(struct irqmod_de *de);
+void irqmod_de_pause(struct irqmod_de *de, u64 ns);
 bool irqmod_de_pass(struct irqmod_de *de);
+bool irqmod_de_end(struct irqmod_de *de);
 bool irqmod_de_rests(struct irqmod_de *de);
 
 #endif /* IRQMOD_DE_H */

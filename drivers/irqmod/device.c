@@ -63,16 +63,56 @@ void irqmod_reset(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_reset);
 
-/**
- * irqmod_tx_timeout() - ndo_tx_timeout
- * @netdev: a netdev with a port
- * @queue: unused
- */
 void irqmod_tx_timeout(struct net_device *netdev, unsigned int queue)
 {
 	irqmod_reset(irqmod_port(netdev));
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_timeout);
+
+int irqmod_open(struct net_device *netdev)
+{
+	struct irqmod_port *port = irqmod_port(netdev);
+	const struct irqmod_device_ops *device = port->device;
+	int err, irq = port->queues->irq;
+
+	err = device->rings_alloc(port, port->rings, port->rx_ring, port->tx_ring);
+	if (err)
+		return err;
+	netif_carrier_off(netdev);
+	err = request_irq(irq, device->handler, IRQF_SHARED, netdev->name, port);
+	if (err)
+		goto free_rings;
+	err = device->up(port);
+	if (!err)
+		return 0;
+	netdev_err(netdev, "the chip does not start: %pe\n", ERR_PTR(err));
+	free_irq(irq, port);
+free_rings:
+	device->rings_free(port, port->rings);
+	return err;
+}
+EXPORT_SYMBOL_GPL(irqmod_open);
+
+int irqmod_close(struct net_device *netdev)
+{
+	struct irqmod_port *port = irqmod_port(netdev);
+
+	port->device->down(port);
+	netif_carrier_off(netdev);
+	free_irq(port->queues->irq, port);
+	port->device->rings_free(port, port->rings);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(irqmod_close);
+
+void irqmod_poll_controller(struct net_device *netdev)
+{
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, irqmod_port(netdev))
+		irqmod_netpoll(queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_poll_controller);
 
 static void swap_rings(struct irqmod_port *port, void *rings)
 {
@@ -151,12 +191,6 @@ static int attach(struct irqmod_port *port)
 	return err;
 }
 
-/**
- * irqmod_pci_suspend() - suspend of struct dev_pm_ops
- * @dev: the device
- *
- * Return: 0.
- */
 int irqmod_pci_suspend(struct device *dev)
 {
 	struct irqmod_port *port = port_of(dev);
@@ -168,24 +202,14 @@ int irqmod_pci_suspend(struct device *dev)
 }
 EXPORT_SYMBOL_GPL(irqmod_pci_suspend);
 
-/**
- * irqmod_pci_resume() - resume of struct dev_pm_ops
- * @dev: the device
- *
- * Return: 0, or what up() returned; then the interface is down.
- */
+/* An error: the interface is down. */
 int irqmod_pci_resume(struct device *dev)
 {
 	return attach(port_of(dev));
 }
 EXPORT_SYMBOL_GPL(irqmod_pci_resume);
 
-/**
- * irqmod_pci_shutdown() - shutdown of a PCI driver
- * @pdev: the device
- *
- * Also for kexec: the chip must not write to the next kernel's memory.
- */
+/* Also for kexec: the chip must not write to the next kernel's memory. */
 void irqmod_pci_shutdown(struct pci_dev *pdev)
 {
 	irqmod_pci_suspend(&pdev->dev);
@@ -238,13 +262,6 @@ const struct pci_error_handlers irqmod_pci_error_handlers = {
 };
 EXPORT_SYMBOL_GPL(irqmod_pci_error_handlers);
 
-/**
- * irqmod_get_ringparam() - get_ringparam of ethtool_ops
- * @netdev: a netdev with a port
- * @ring: gets the port's rings, and @ring_max
- * @kernel_ring: unused
- * @extack: unused
- */
 void irqmod_get_ringparam(struct net_device *netdev, struct ethtool_ringparam *ring,
 			  struct kernel_ethtool_ringparam *kernel_ring,
 			  struct netlink_ext_ack *extack)
@@ -258,15 +275,7 @@ void irqmod_get_ringparam(struct net_device *netdev, struct ethtool_ringparam *r
 }
 EXPORT_SYMBOL_GPL(irqmod_get_ringparam);
 
-/**
- * irqmod_set_ringparam() - set_ringparam of ethtool_ops
- * @netdev: a netdev with a port
- * @ring: the rings; the ethtool core has compared them with @ring_max
- * @kernel_ring: unused
- * @extack: says which values are allowed
- *
- * Return: 0, -EINVAL below @ring_min, or what irqmod_resize() returns.
- */
+/* The ethtool core has compared the rings with @ring_max. */
 int irqmod_set_ringparam(struct net_device *netdev, struct ethtool_ringparam *ring,
 			 struct kernel_ethtool_ringparam *kernel_ring,
 			 struct netlink_ext_ack *extack)
@@ -284,11 +293,6 @@ int irqmod_set_ringparam(struct net_device *netdev, struct ethtool_ringparam *ri
 }
 EXPORT_SYMBOL_GPL(irqmod_set_ringparam);
 
-/**
- * irqmod_get_wol() - get_wol of ethtool_ops
- * @netdev: a netdev with a port
- * @wol: gets @wol_supported and @wol
- */
 void irqmod_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
@@ -298,13 +302,6 @@ void irqmod_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 }
 EXPORT_SYMBOL_GPL(irqmod_get_wol);
 
-/**
- * irqmod_set_wol() - set_wol of ethtool_ops
- * @netdev: a netdev with a port
- * @wol: what may wake the machine
- *
- * Return: 0, or -EOPNOTSUPP for anything but @wol_supported.
- */
 int irqmod_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 {
 	struct irqmod_port *port = irqmod_port(netdev);
@@ -319,23 +316,12 @@ int irqmod_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 }
 EXPORT_SYMBOL_GPL(irqmod_set_wol);
 
-/**
- * irqmod_get_msglevel() - get_msglevel of ethtool_ops
- * @netdev: a netdev with a port
- *
- * Return: which messages are wanted (NETIF_MSG_DRV and others).
- */
 u32 irqmod_get_msglevel(struct net_device *netdev)
 {
 	return irqmod_port(netdev)->msg_enable;
 }
 EXPORT_SYMBOL_GPL(irqmod_get_msglevel);
 
-/**
- * irqmod_set_msglevel() - set_msglevel of ethtool_ops
- * @netdev: a netdev with a port
- * @value: which messages are wanted
- */
 void irqmod_set_msglevel(struct net_device *netdev, u32 value)
 {
 	irqmod_port(netdev)->msg_enable = value;

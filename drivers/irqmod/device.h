@@ -25,6 +25,8 @@
 struct irqmod_device_ops {
 	/** @down: of an interface that is up: stops schemes and chip. May be called twice. */
 	void (*down)(struct irqmod_port *port);
+	/** @handler: of the port's only queue; gets the port. For irqmod_open(). */
+	irq_handler_t handler;
 	/** @up: after that: starts the chip and the schemes on the port's rings. */
 	int (*up)(struct irqmod_port *port);
 	/**
@@ -48,9 +50,14 @@ struct irqmod_device_ops {
 	void (*get_stats)(struct irqmod_port *port, u64 *data);
 };
 
+/* For struct net_device_ops. irqmod_open(): one queue, rings_alloc() and handler. */
+int irqmod_open(struct net_device *netdev);
+int irqmod_close(struct net_device *netdev);
+void irqmod_poll_controller(struct net_device *netdev);
+void irqmod_tx_timeout(struct net_device *netdev, unsigned int queue);
+
 void irqmod_reset(struct irqmod_port *port);
 int irqmod_resize(struct irqmod_port *port, unsigned int rx_ring, unsigned int tx_ring);
-void irqmod_tx_timeout(struct net_device *netdev, unsigned int queue);
 
 /* For struct dev_pm_ops and struct pci_driver. */
 int irqmod_pci_suspend(struct device *dev);

@@ -51,15 +51,6 @@ static void get_coalesce(const struct irqmod_queue *queue, struct ethtool_coales
 	ec->tx_max_coalesced_frames = irqmod_tx_frames(queue);
 }
 
-/**
- * irqmod_get_coalesce() - get_coalesce of ethtool_ops
- * @netdev: a netdev with a port
- * @ec: gets rx-usecs, tx-usecs and tx-frames of the first queue, and adaptive-rx
- * @kec: unused
- * @extack: unused
- *
- * Return: 0.
- */
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -79,14 +70,6 @@ static struct irqmod_queue *queue_at(struct net_device *netdev, u32 index)
 	return NULL;
 }
 
-/**
- * irqmod_get_per_queue_coalesce() - get_per_queue_coalesce of ethtool_ops
- * @netdev: a netdev with a port
- * @index: the queue's number
- * @ec: gets its rx-usecs, tx-usecs and tx-frames, and the port's adaptive-rx
- *
- * Return: 0, or -EINVAL if there is no such queue.
- */
 int irqmod_get_per_queue_coalesce(struct net_device *netdev, u32 index,
 				  struct ethtool_coalesce *ec)
 {
@@ -161,17 +144,7 @@ static void set_coalesce(struct irqmod_queue *queue, bool rx_set,
 	__netif_tx_unlock_bh(queue->txq);
 }
 
-/**
- * irqmod_set_coalesce() - set_coalesce of ethtool_ops
- * @netdev: a netdev with a port
- * @ec: rx-usecs, tx-usecs and tx-frames of all queues, and adaptive-rx
- * @kec: unused
- * @extack: says which values are allowed, and warns if rx-usecs is kept for schemes
- *	with a period
- *
- * Context: process, under RTNL.
- * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
- */
+/* Sets all queues. An error: nothing has changed. */
 int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -197,15 +170,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_set_coalesce);
 
-/**
- * irqmod_set_per_queue_coalesce() - set_per_queue_coalesce of ethtool_ops
- * @netdev: a netdev with a port
- * @index: the queue's number
- * @ec: its rx-usecs, tx-usecs and tx-frames; adaptive-rx is a setting of the port
- *
- * Context: process, under RTNL.
- * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
- */
+/* adaptive-rx is a setting of the port. An error: nothing has changed. */
 int irqmod_set_per_queue_coalesce(struct net_device *netdev, u32 index,
 				  struct ethtool_coalesce *ec)
 {
@@ -265,13 +230,6 @@ static const char irqmod_stats[STATS][ETH_GSTRING_LEN] = {
 	[TX_ERRORS] = "tx_errors",
 };
 
-/**
- * irqmod_get_sset_count() - get_sset_count of ethtool_ops
- * @netdev: a netdev with a port
- * @sset: ETH_SS_STATS
- *
- * Return: how many statistics there are, or -EOPNOTSUPP.
- */
 int irqmod_get_sset_count(struct net_device *netdev, int sset)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
@@ -283,12 +241,6 @@ int irqmod_get_sset_count(struct net_device *netdev, int sset)
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
 
-/**
- * irqmod_get_strings() - get_strings of ethtool_ops
- * @netdev: a netdev with a port
- * @sset: ETH_SS_STATS
- * @data: gets the names of the statistics
- */
 void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
 	const struct irqmod_port *port = irqmod_port(netdev);
@@ -348,13 +300,7 @@ static void queue_stats(const struct irqmod_queue *queue, u64 *data)
 	} while (u64_stats_fetch_retry(&tx->syncp, start));
 }
 
-/**
- * irqmod_get_ethtool_stats() - get_ethtool_stats of ethtool_ops
- * @netdev: a netdev with a port
- * @stats: unused
- * @data: gets the statistics: the sums of all queues, the chip's own, and those of
- *        each queue if there are several
- */
+/* The sums of all queues, the chip's own, and those of each queue if there are several. */
 void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
@@ -378,12 +324,7 @@ void irqmod_get_ethtool_stats(struct net_device *netdev,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_ethtool_stats);
 
-/**
- * irqmod_get_stats64() - ndo_get_stats64
- * @netdev: a netdev with a port
- * @stats: gets the packets, bytes and errors of all queues, to which the driver
- *         may add its own
- */
+/* The sums of all queues; the driver may add its own. */
 void irqmod_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {

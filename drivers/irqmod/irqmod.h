@@ -234,6 +234,7 @@ struct irqmod_heads {
  * @index: to be read: its number among those of the port
  * @rx_deferred: to be read in rx_take(): the scheme calls rx_refill() later
  * @rx_limit: to be read in rx_refill(): it fills no more descriptors; UINT_MAX
+ * @rx_dry: set by rx_refill() if it has run out of memory, else cleared
  * @rx_frames: to be read in rx_arrived(): a running total of the frames taken
  *
  * All other fields belong to the engine.
@@ -280,6 +281,7 @@ struct irqmod_queue {
 	/* public: */
 	u32 rx_frames;
 	unsigned int rx_limit;
+	bool rx_dry;
 	/* private: */
 	struct irqmod_heads heads;
 	struct napi_struct napi;
@@ -396,33 +398,22 @@ static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 	return netdev_priv(netdev);
 }
 
-/* Before irqmod_register(): the next queue of the port. */
 void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue);
 int irqmod_use_queues(struct irqmod_port *port, unsigned int count);
 
 void irqmod_set_rings(struct irqmod_port *port, unsigned int rx_ring,
 		      unsigned int tx_ring);
-/* To be called before register_netdev() / after unregister_netdev(). */
 int irqmod_register(struct irqmod_port *port);
 void irqmod_unregister(struct irqmod_port *port);
 
-/* Called in ndo_open once the hardware is ready, and in ndo_stop before it is
- * shut down, both under RTNL. While stopped, the driver may change its rings.
- * irqmod_stop() disables the transmit queues, irqmod_start() wakes them.
- */
 void irqmod_start(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
-/* The same for one queue of a port that is up. */
 void irqmod_start_queue(struct irqmod_queue *queue);
 void irqmod_stop_queue(struct irqmod_queue *queue);
 
-/* Called by the hard interrupt handler after it has acknowledged the causes,
- * or by the completion of a transfer, in the bus driver's context.
- */
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups);
 void irqmod_rx_missed(struct irqmod_queue *queue);
 
-/* Called by ndo_poll_controller. */
 void irqmod_netpoll(struct irqmod_queue *queue);
 
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
@@ -649,7 +640,7 @@ static inline bool irqmod_must_flush_ack(const struct irqmod_queue *queue,
 			  (NAPIF_STATE_SCHED | NAPIF_STATE_THREADED))));
 }
 
-/* ethtool and netdev operations common to all drivers. */
+/* For struct ethtool_ops and struct net_device_ops; more are in device.h. */
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack);

@@ -68,9 +68,9 @@ static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 	return packets;
 }
 
-/* With tx_with_rx passes never overlap, and until the scheme is stopped nothing else
- * reclaims, except netpoll (@tasklet). Otherwise the queue's lock is needed; if another
- * has it, nothing is reclaimed.
+/* With tx_with_rx only passes reclaim, one at a time, until the scheme is stopped; with
+ * @tasklet netpoll does as well, so both take the queue's lock. Without tx_with_rx a pass
+ * tries that lock, and leaves the packets to whoever has it.
  */
 static unsigned int tx_reclaim_in_pass(struct irqmod_queue *queue)
 {
@@ -115,8 +115,8 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
-/* The queue is locked. The handler, which reclaims without that lock (@in_irq), has
- * another. The message that is sent may be its own.
+/* With the queue's lock. A handler that reclaims (@in_irq) has tx_lock instead. It is only
+ * tried here: the message that netconsole sends may be one of that handler, which has it.
  */
 static unsigned int tx_netpoll_reclaim(struct irqmod_queue *queue)
 {
@@ -210,10 +210,10 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 	unsigned long flags;
 
 	if (READ_ONCE(queue->tx_with_rx)) {
-		/* A pass over the receive ring reclaims. Another CPU may be at
-		 * it: schemes allow this (@irq in scheme.h).
+		/* The receive scheme makes a pass, which reclaims. It may be making one
+		 * on another CPU: @irq in scheme.h. Acquire: pairs with
+		 * rx_start_queue().
 		 */
-		/* Acquire: pairs with rx_start_queue(). */
 		if (!smp_load_acquire(&queue->rx_stopping))
 			queue->rx->irq(queue);
 	} else if (queue->tx->in_irq) {

@@ -22,30 +22,24 @@
  *
  * The shares of a CPU are those of all queues with this scheme on it together.
  */
-#include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/sched/clock.h>
 
-#include "scheme.h"
+#include "de.h"
 
 #define ADAPTIVE_PASS		64
 #define ADAPTIVE_PERIOD_MIN_NS	(32 * NSEC_PER_USEC)
 /* Longer periods save almost nothing and fill the sockets. */
 #define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
-#define ADAPTIVE_BREATH_NS	1000
 #define ADAPTIVE_WORK_JIFFIES	HZ	/* then pause for a tick: kernel threads */
-#define ADAPTIVE_REST_NS	((u64)TICK_NSEC)
 #define ADAPTIVE_WINDOW_NS	(8 * NSEC_PER_MSEC)
 #define ADAPTIVE_OLD_WINDOWS	8	/* older state is discarded */
 
 struct irqmod_adaptive {
-	struct irqmod_queue *queue;
-	struct tasklet_struct tasklet;
-	struct hrtimer timer;	/* the next run, or the end of a pause */
+	struct irqmod_de de;	/* its timer also starts the next run */
 	/* Written by @irq without a lock, also during a run: at worst one
-	 * window is measured wrong (on 32-bit, a torn time), or a pause late.
+	 * window is measured wrong (on 32-bit, a torn time).
 	 */
-	unsigned long rest_at;	/* next long pause, in jiffies */
 	u64 irq_at_ns;		/* interrupt that started this run; 0: timer */
 	u64 window_at_ns;	/* start of this window */
 	u64 busy_ns;		/* time spent receiving in this window */
@@ -59,8 +53,6 @@ struct irqmod_adaptive {
 	u32 allowance;		/* frame limit of a run; ring size: no limit */
 	u32 least;		/* lowest limit: takes 3/8 of the CPU */
 	bool left;		/* the last run left frames on the ring */
-	bool busy;		/* RX is masked: from @irq to the end of the last run */
-	bool waits;		/* the timer starts the next run */
 };
 
 /* Of all queues with this scheme on a CPU. */
@@ -156,43 +148,19 @@ static u32 adaptive_limit(const struct irqmod_queue *queue,
 	return a->allowance;
 }
 
-static void adaptive_later(struct irqmod_adaptive *a, u64 ns)
-{
-	if (time_after(jiffies, READ_ONCE(a->rest_at))) {
-		ns = max(ns, ADAPTIVE_REST_NS);
-		WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
-	}
-	WRITE_ONCE(a->waits, true);
-	hrtimer_start(&a->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED);
-}
-
-static enum hrtimer_restart adaptive_timer(struct hrtimer *timer)
-{
-	struct irqmod_adaptive *a = container_of(timer, struct irqmod_adaptive,
-						 timer);
-
-	/* An interrupt may have come in the pause, which is not time at work. */
-	WRITE_ONCE(a->irq_at_ns, 0);
-	WRITE_ONCE(a->waits, false);
-	tasklet_hi_schedule(&a->tasklet);
-	return HRTIMER_NORESTART;
-}
-
 static void adaptive_work(struct tasklet_struct *tasklet)
 {
-	struct irqmod_adaptive *a = from_tasklet(a, tasklet, tasklet);
-	struct irqmod_queue *queue = a->queue;
+	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
+	struct irqmod_adaptive *a = container_of(de, struct irqmod_adaptive, de);
+	struct irqmod_queue *queue = de->queue;
 	struct adaptive_cpu *cpu = this_cpu_ptr(&adaptive_cpu);
 	unsigned int frames = 0, most;
 	bool wanted = irqmod_cpu_wanted();
 	bool empty = false;
 	u64 now, began;
 
-	if (READ_ONCE(a->waits)) {
-		/* The transmit ring was full, and a packet has left. */
-		irqmod_tx_rx_reclaim(queue);
+	if (irqmod_de_rests(de))
 		return;
-	}
 	began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	WRITE_ONCE(a->irq_at_ns, 0);
 	/* It may have waited for another queue's. */
@@ -228,43 +196,30 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	if (now - a->window_at_ns >= ADAPTIVE_WINDOW_NS)
 		adaptive_adapt(queue, a, now);
 
-	if (a->period_ns && frames) {
-		adaptive_later(a, a->period_ns);
-	} else if (!empty) {
-		adaptive_later(a, ADAPTIVE_BREATH_NS);
-	} else {
-		queue->ops->rx_ack(queue);
-		if (queue->ops->rx_pending(queue)) {
-			tasklet_hi_schedule(&a->tasklet);
-			return;
-		}
-		WRITE_ONCE(a->busy, false);
-		irqmod_rx_unmask(queue);
-	}
+	if (a->period_ns && frames)
+		irqmod_de_pause(de, a->period_ns);
+	else if (!empty)
+		irqmod_de_pause(de, IRQMOD_DE_BREATH_NS);
+	else if (!irqmod_de_end(de))
+		tasklet_hi_schedule(&de->tasklet);
 }
 
 static void rx_adaptive_irq(struct irqmod_queue *queue)
 {
 	struct irqmod_adaptive *a = queue->rx_state;
 
-	irqmod_rx_mask(queue);
 	/* Otherwise it is a TX cause, which neither begins nor prolongs the work. */
-	if (!READ_ONCE(a->busy)) {
-		WRITE_ONCE(a->busy, true);
+	if (!READ_ONCE(a->de.busy))
 		WRITE_ONCE(a->irq_at_ns, local_clock());
-		WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
-	}
-	tasklet_hi_schedule(&a->tasklet);
+	irqmod_de_schedule(&a->de);
 }
 
 static void rx_adaptive_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_adaptive *a = state;
 
-	a->queue = queue;
-	tasklet_setup(&a->tasklet, adaptive_work);
-	hrtimer_setup(&a->timer, adaptive_timer, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_PINNED);
+	irqmod_de_init(&a->de, queue, adaptive_work);
+	a->de.work_jiffies = ADAPTIVE_WORK_JIFFIES;
 }
 
 static bool rx_adaptive_start(struct irqmod_queue *queue)
@@ -275,15 +230,11 @@ static bool rx_adaptive_start(struct irqmod_queue *queue)
 	a->period_ns = 0;
 	a->least = 0;
 	a->left = false;
-	a->busy = false;
-	a->waits = false;
 	local_bh_disable();
 	adaptive_renew(a, local_clock());
 	local_bh_enable();
 	a->allowance = queue->rx_ring;
-	queue->deliver = irqmod_deliver_stack;
-	queue->rx_deferred = false;
-	queue->rx_in_softirq = true;
+	irqmod_de_start(&a->de);
 	return false;
 }
 
@@ -291,12 +242,7 @@ static void rx_adaptive_stop(struct irqmod_queue *queue)
 {
 	struct irqmod_adaptive *a = queue->rx_state;
 
-	/* The tasklet starts the timer and the timer the tasklet; with
-	 * rx_stopping set the tasklet does neither.
-	 */
-	tasklet_kill(&a->tasklet);
-	hrtimer_cancel(&a->timer);
-	tasklet_kill(&a->tasklet);
+	irqmod_de_stop(&a->de);
 }
 
 IRQMOD_RX_SCHEME(adaptive) = {

@@ -27,7 +27,6 @@
 
 #define DE_WORK_JIFFIES	(HZ / 4)
 #define DE_REST_NS	((u64)TICK_NSEC)
-#define DE_BREATH_NS	1000
 #define DE_PASS		64
 #define DE_RUN		64u
 
@@ -55,7 +54,7 @@ void irqmod_de_schedule(struct irqmod_de *de)
 	/* Otherwise it is a TX cause, which does not put off the pause. */
 	if (!READ_ONCE(de->busy)) {
 		WRITE_ONCE(de->busy, true);
-		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
+		WRITE_ONCE(de->rest_at, jiffies + de->work_jiffies);
 	}
 	tasklet_hi_schedule(&de->tasklet);
 }
@@ -69,17 +68,29 @@ static enum hrtimer_restart de_rested(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void de_pause(struct irqmod_de *de)
+/* A pause of @ns; once work_jiffies are over, of a tick at least. RX stays masked. */
+void irqmod_de_pause(struct irqmod_de *de, u64 ns)
 {
-	u64 pause_ns = DE_BREATH_NS;
-
 	if (time_after(jiffies, READ_ONCE(de->rest_at)) &&
 	    de_without(de) != WITHOUT_TICK) {
-		pause_ns = DE_REST_NS;
-		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
+		ns = max(ns, DE_REST_NS);
+		WRITE_ONCE(de->rest_at, jiffies + de->work_jiffies);
 	}
 	WRITE_ONCE(de->rests, true);
-	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL_PINNED);
+	hrtimer_start(&de->rest_timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED);
+}
+
+/* The ring is empty. False: it is not; RX is still masked. */
+bool irqmod_de_end(struct irqmod_de *de)
+{
+	struct irqmod_queue *queue = de->queue;
+
+	queue->ops->rx_ack(queue);
+	if (queue->ops->rx_pending(queue))
+		return false;
+	WRITE_ONCE(de->busy, false);
+	irqmod_rx_unmask(queue);
+	return true;
 }
 
 /* One pass of a run; de->frames is 0 before the first one. True: the run goes
@@ -96,15 +107,10 @@ bool irqmod_de_pass(struct irqmod_de *de)
 		if (de->frames < min(queue->rx_ring, DE_RUN) ||
 		    de_without(de) == WITHOUT_PAUSES)
 			return true;
-		de_pause(de);
+		irqmod_de_pause(de, IRQMOD_DE_BREATH_NS);
 		return false;
 	}
-	queue->ops->rx_ack(queue);
-	if (queue->ops->rx_pending(queue))
-		return true;
-	WRITE_ONCE(de->busy, false);
-	irqmod_rx_unmask(queue);
-	return false;
+	return !irqmod_de_end(de);
 }
 
 /* Whether the tasklet runs in a pause: the transmit ring was full, and a packet has
@@ -123,6 +129,7 @@ void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
 		    void (*work)(struct tasklet_struct *tasklet))
 {
 	de->queue = queue;
+	de->work_jiffies = DE_WORK_JIFFIES;
 	tasklet_setup(&de->tasklet, work);
 	hrtimer_setup(&de->rest_timer, de_rested, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_PINNED);

@@ -167,8 +167,8 @@ struct irqmod_tx_scheme {
 #define IRQMOD_TX_SCHEME(scheme)	const struct irqmod_tx_scheme irqmod_tx_##scheme
 
 extern const struct irqmod_rx_scheme irqmod_rx_adaptive, irqmod_rx_aim, irqmod_rx_de,
-	irqmod_rx_dim, irqmod_rx_hybrid, irqmod_rx_ifpoll, irqmod_rx_interrupt,
-	irqmod_rx_itr, irqmod_rx_napi, irqmod_rx_polling, irqmod_rx_shrink,
+	irqmod_rx_dim, irqmod_rx_howto, irqmod_rx_hybrid, irqmod_rx_ifpoll,
+	irqmod_rx_interrupt, irqmod_rx_itr, irqmod_rx_napi, irqmod_rx_polling, irqmod_rx_shrink,
 	irqmod_rx_standard, irqmod_rx_timer;
 extern const struct irqmod_tx_scheme irqmod_tx_coalesce, irqmod_tx_interrupt,
 	irqmod_tx_off, irqmod_tx_poll, irqmod_tx_rate;
@@ -303,6 +303,9 @@ void irqmod_device_init(struct irqmod_port *port);
 
 /* heads.c */
 void irqmod_heads_free(struct irqmod_heads *heads);
+
+/* instruments/rx_timer.c */
+bool irqmod_timer_refill(struct irqmod_queue *queue);
 
 /* reclaim.c */
 void irqmod_tx_irq_reclaim(struct irqmod_queue *queue);

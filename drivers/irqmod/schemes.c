@@ -17,6 +17,7 @@ const struct irqmod_scheme * const irqmod_rx_schemes[] = {
 	&irqmod_rx_itr.base,
 	&irqmod_rx_napi.base,
 #ifdef IRQMOD_INSTRUMENTS
+	&irqmod_rx_howto.base,
 	&irqmod_rx_ifpoll.base,
 	&irqmod_rx_interrupt.base,
 	&irqmod_rx_polling.base,

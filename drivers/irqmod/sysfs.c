@@ -16,7 +16,7 @@
 /* The file of a setting. */
 struct setting_file {
 	struct device_attribute attr;
-	const struct irqmod_scheme *scheme;
+	const struct irqmod_scheme *scheme;	/* NULL: rx_weight, of all */
 	const struct irqmod_setting *setting;
 };
 
@@ -79,25 +79,6 @@ static ssize_t rx_scheme_show(struct device *dev, struct device_attribute *attr,
 	return show_schemes(port, irqmod_rx_schemes, &port->rx->base, buf);
 }
 
-static ssize_t rx_scheme_store(struct device *dev, struct device_attribute *attr,
-			       const char *buf, size_t count)
-{
-	struct irqmod_port *port = to_port(dev);
-	const struct irqmod_scheme *scheme;
-	int err;
-
-	scheme = find_scheme(port, irqmod_rx_schemes, attr->attr.name, buf);
-	if (!scheme)
-		return -EINVAL;
-	err = write_begin(port);
-	if (err)
-		return err;
-	err = irqmod_set_rx_scheme(port, irqmod_rx_of(scheme));
-	rtnl_unlock();
-	return err ?: count;
-}
-static DEVICE_ATTR_RW(rx_scheme);
-
 static ssize_t tx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
@@ -106,29 +87,46 @@ static ssize_t tx_scheme_show(struct device *dev, struct device_attribute *attr,
 	return show_schemes(port, irqmod_tx_schemes, &port->tx->base, buf);
 }
 
-static ssize_t tx_scheme_store(struct device *dev, struct device_attribute *attr,
-			       const char *buf, size_t count)
+static ssize_t store_scheme(struct device *dev, struct device_attribute *attr, const char *buf,
+			    size_t count, const struct irqmod_scheme * const *table)
 {
 	struct irqmod_port *port = to_port(dev);
 	const struct irqmod_scheme *scheme;
 	int err;
 
-	scheme = find_scheme(port, irqmod_tx_schemes, attr->attr.name, buf);
+	scheme = find_scheme(port, table, attr->attr.name, buf);
 	if (!scheme)
 		return -EINVAL;
 	err = write_begin(port);
 	if (err)
 		return err;
-	err = irqmod_set_tx_scheme(port, irqmod_tx_of(scheme));
+	if (table == irqmod_rx_schemes)
+		err = irqmod_set_rx_scheme(port, irqmod_rx_of(scheme));
+	else
+		err = irqmod_set_tx_scheme(port, irqmod_tx_of(scheme));
 	rtnl_unlock();
 	return err ?: count;
+}
+
+static ssize_t rx_scheme_store(struct device *dev, struct device_attribute *attr,
+			       const char *buf, size_t count)
+{
+	return store_scheme(dev, attr, buf, count, irqmod_rx_schemes);
+}
+static DEVICE_ATTR_RW(rx_scheme);
+
+static ssize_t tx_scheme_store(struct device *dev, struct device_attribute *attr,
+			       const char *buf, size_t count)
+{
+	return store_scheme(dev, attr, buf, count, irqmod_tx_schemes);
 }
 static DEVICE_ATTR_RW(tx_scheme);
 
 /* In each queue. */
 static u32 *value_of(const struct irqmod_queue *queue, const struct setting_file *file)
 {
-	return irqmod_state(queue, file->scheme) + file->setting->offset;
+	return file->scheme ? irqmod_state(queue, file->scheme) + file->setting->offset
+			    : &queue->port->rx_weight;
 }
 
 static ssize_t setting_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -147,7 +145,8 @@ static ssize_t setting_show(struct device *dev, struct device_attribute *attr, c
 		return sysfs_emit(buf, "%llu\n", sum);
 	}
 	if (!setting->names)
-		return sysfs_emit(buf, "%u\n", *value_of(port->queues, file));
+		return sysfs_emit(buf, "%u\n", file->scheme ? *value_of(port->queues, file)
+							    : irqmod_rx_weight(port));
 	for (i = 0; setting->names[i]; i++)
 		at += sysfs_emit_at(buf, at, i == *value_of(port->queues, file) ? "%s[%s]" : "%s%s",
 				    i ? " " : "", setting->names[i]);
@@ -211,39 +210,10 @@ static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
 	return count;
 }
 
-static ssize_t rx_weight_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
-{
-	return sysfs_emit(buf, "%u\n", irqmod_rx_weight(to_port(dev)));
-}
-
-static ssize_t rx_weight_store(struct device *dev, struct device_attribute *attr,
-			       const char *buf, size_t count)
-{
-	static const struct irqmod_setting weight = {
-		.name = "rx_weight", .low = 1, .high = NAPI_POLL_WEIGHT,
-	};
-	struct irqmod_port *port = to_port(dev);
-	u32 value;
-	int err;
-
-	if (!parse_value(port, &weight, buf, &value))
-		return -EINVAL;
-	err = write_begin(port);
-	if (err)
-		return err;
-	port->rx_weight = value;
-	irqmod_rx_changed(port);
-	rtnl_unlock();
-	return count;
-}
-static DEVICE_ATTR_RW(rx_weight);
-
 static struct setting_file files[FILES_MAX];
-static struct attribute *attrs[FILES_MAX + 4] = {
+static struct attribute *attrs[FILES_MAX + 3] = {
 	&dev_attr_rx_scheme.attr,
 	&dev_attr_tx_scheme.attr,
-	&dev_attr_rx_weight.attr,
 };
 
 /* Hides the settings of schemes that the hardware does not support. */
@@ -252,10 +222,11 @@ static umode_t is_visible(struct kobject *kobj, struct attribute *attr, int i)
 	const struct device_attribute *of = container_of(attr, struct device_attribute, attr);
 	const struct irqmod_port *port = to_port(kobj_to_dev(kobj));
 
-	if (of->show == setting_show &&
-	    !irqmod_can(port, container_of(of, struct setting_file, attr)->scheme->needs))
-		return 0;
-	return attr->mode;
+	const struct irqmod_scheme *scheme = NULL;
+
+	if (of->show == setting_show)
+		scheme = container_of(of, struct setting_file, attr)->scheme;
+	return !scheme || irqmod_can(port, scheme->needs) ? attr->mode : 0;
 }
 
 const struct attribute_group irqmod_group = {
@@ -264,32 +235,40 @@ const struct attribute_group irqmod_group = {
 	.is_visible = is_visible,
 };
 
+static unsigned int __init add_file(const struct irqmod_scheme *scheme,
+				    const struct irqmod_setting *setting, unsigned int at)
+{
+	struct setting_file *file = &files[at];
+
+	if (WARN_ON(at == FILES_MAX))
+		return at;
+	file->scheme = scheme;
+	file->setting = setting;
+	sysfs_attr_init(&file->attr.attr);
+	file->attr.attr.name = setting->name;
+	file->attr.attr.mode = setting->get ? 0444 : 0644;
+	file->attr.show = setting_show;
+	file->attr.store = setting_store;
+	attrs[at + 2] = &file->attr.attr;
+	return at + 1;
+}
+
 static unsigned int __init add_files(const struct irqmod_scheme * const *table, unsigned int at)
 {
 	const struct irqmod_setting *setting;
 
-	for (; *table; table++) {
-		for (setting = (*table)->settings; setting && setting->name; setting++, at++) {
-			struct setting_file *file = &files[at];
-
-			if (WARN_ON(at == FILES_MAX))
-				return at;
-			file->scheme = *table;
-			file->setting = setting;
-			sysfs_attr_init(&file->attr.attr);
-			file->attr.attr.name = setting->name;
-			file->attr.attr.mode = setting->get ? 0444 : 0644;
-			file->attr.show = setting_show;
-			file->attr.store = setting_store;
-			attrs[at + 3] = &file->attr.attr;
-		}
-	}
+	for (; *table; table++)
+		for (setting = (*table)->settings; setting && setting->name; setting++)
+			at = add_file(*table, setting, at);
 	return at;
 }
 
 static int __init irqmod_init(void)
 {
-	add_files(irqmod_tx_schemes, add_files(irqmod_rx_schemes, 0));
+	static const struct irqmod_setting weight = { .name = "rx_weight", .low = 1,
+						      .high = NAPI_POLL_WEIGHT };
+
+	add_files(irqmod_tx_schemes, add_files(irqmod_rx_schemes, add_file(NULL, &weight, 0)));
 	return 0;
 }
 

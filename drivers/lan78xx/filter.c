@@ -78,14 +78,9 @@ static int lan78xx_write_table(struct lan78xx *np, u32 place, u32 value)
 
 	err = lan78xx_wait(np, DP_SEL, DP_SEL_DPRDY, DP_SEL_DPRDY);
 	if (!err)
-		err = lan78xx_update(np, DP_SEL, DP_SEL_RSEL,
-				     DP_SEL_RSEL_VLAN_DA);
-	if (!err)
-		err = lan78xx_write(np, DP_ADDR, place);
-	if (!err)
-		err = lan78xx_write(np, DP_DATA, value);
-	if (!err)
-		err = lan78xx_write(np, DP_CMD, DP_CMD_WRITE);
+		err = lan78xx_set(np, { DP_SEL, DP_SEL_RSEL, DP_SEL_RSEL_VLAN_DA },
+				  { DP_ADDR, ~0, place }, { DP_DATA, ~0, value },
+				  { DP_CMD, ~0, DP_CMD_WRITE });
 	if (!err)
 		err = lan78xx_wait(np, DP_SEL, DP_SEL_DPRDY, DP_SEL_DPRDY);
 	return err;
@@ -94,14 +89,9 @@ static int lan78xx_write_table(struct lan78xx *np, u32 place, u32 value)
 static int lan78xx_write_maf(struct lan78xx *np, unsigned int n,
 			     const u32 *words)
 {
-	int err;
-
-	err = lan78xx_write(np, MAF_HI(n), 0);	/* invalid while changing */
-	if (!err)
-		err = lan78xx_write(np, MAF_LO(n), words[1]);
-	if (!err)
-		err = lan78xx_write(np, MAF_HI(n), words[0]);
-	return err;
+	/* Invalid while it changes. */
+	return lan78xx_set(np, { MAF_HI(n), ~0, 0 }, { MAF_LO(n), ~0, words[1] },
+			   { MAF_HI(n), ~0, words[0] });
 }
 
 int lan78xx_apply_filter(struct lan78xx *np)

@@ -49,12 +49,8 @@ int lan78xx_set_address(struct lan78xx *np)
 	const u8 *mac = np->netdev->dev_addr;
 	u32 low = mac[0] | mac[1] << 8 | mac[2] << 16 | (u32)mac[3] << 24;
 	u32 high = mac[4] | mac[5] << 8;
-	int err;
 
-	err = lan78xx_write(np, RX_ADDRL, low);
-	if (!err)
-		err = lan78xx_write(np, RX_ADDRH, high);
-	return err;
+	return lan78xx_set(np, { RX_ADDRL, ~0, low }, { RX_ADDRH, ~0, high });
 }
 
 /* The receiver must be disabled during the change. */
@@ -106,18 +102,13 @@ int lan78xx_set_burst(struct lan78xx *np)
 /* Without a PHY, nobody else delays the clock of the LAN7801's RGMII. */
 static int lan78xx_set_rgmii(struct lan78xx *np)
 {
-	int err = lan78xx_write(np, MAC_RGMII_ID, MAC_RGMII_ID_TXC_DELAY);
-
-	if (!err)
-		err = lan78xx_write(np, RGMII_TX_BYP_DLL, RGMII_TX_DLL_TUNE);
-	return err;
+	return lan78xx_set(np, { MAC_RGMII_ID, ~0, MAC_RGMII_ID_TXC_DELAY },
+			   { RGMII_TX_BYP_DLL, ~0, RGMII_TX_DLL_TUNE });
 }
 
 int lan78xx_hw_init(struct lan78xx *np)
 {
-	const struct {
-		u32 reg, mask, value;
-	} settings[] = {
+	const struct lan78xx_setting settings[] = {
 		{ USB_CFG0, USB_CFG0_BIR | USB_CFG0_BCE,
 		  USB_CFG0_BIR | USB_CFG0_BCE },
 		{ HW_CFG, HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN |
@@ -141,20 +132,9 @@ int lan78xx_hw_init(struct lan78xx *np)
 		  MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX },
 		{ INT_EP_CTL, ~0, np->phy_interrupts ? INT_PHY : 0 },
 	};
-	int i, err;
+	int err;
 
-	for (i = 0; i < ARRAY_SIZE(settings); i++) {
-		if (settings[i].mask == ~0)
-			err = lan78xx_write(np, settings[i].reg,
-					    settings[i].value);
-		else
-			err = lan78xx_update(np, settings[i].reg,
-					     settings[i].mask,
-					     settings[i].value);
-		if (err)
-			return err;
-	}
-	err = lan78xx_init_ltm(np);
+	err = lan78xx_set_all(np, settings, ARRAY_SIZE(settings)) ?: lan78xx_init_ltm(np);
 	if (!err && np->phy_fixed)
 		err = lan78xx_set_rgmii(np);
 	if (!err)
@@ -166,30 +146,16 @@ int lan78xx_hw_init(struct lan78xx *np)
 	if (!err)
 		err = lan78xx_set_frame_size(np, np->netdev->mtu);
 	lan78xx_forget_filter(np);
-	if (!err)
-		err = lan78xx_apply_filter(np);
-	return err;
+	return err ?: lan78xx_apply_filter(np);
 }
 
 /* Resets the FIFOs, then enables transmitter and receiver. */
 int lan78xx_hw_start(struct lan78xx *np)
 {
-	static const struct {
-		u32 reg, bits;
-	} steps[] = {
-		{ FCT_RX_CTL, FCT_RST }, { FCT_TX_CTL, FCT_RST },
-		{ MAC_TX, MAC_TX_TXEN }, { FCT_TX_CTL, FCT_EN },
-		{ FCT_RX_CTL, FCT_EN }, { MAC_RX, MAC_RX_RXEN },
-	};
-	int i, err;
-
-	for (i = 0; i < ARRAY_SIZE(steps); i++) {
-		err = lan78xx_update(np, steps[i].reg, steps[i].bits,
-				     steps[i].bits);
-		if (err)
-			return err;
-	}
-	return 0;
+	return lan78xx_set(np,
+		{ FCT_RX_CTL, FCT_RST, ~0 }, { FCT_TX_CTL, FCT_RST, ~0 },
+		{ MAC_TX, MAC_TX_TXEN, ~0 }, { FCT_TX_CTL, FCT_EN, ~0 },
+		{ FCT_RX_CTL, FCT_EN, ~0 }, { MAC_RX, MAC_RX_RXEN, ~0 });
 }
 
 /* Gives up when the device no longer responds. */

@@ -66,9 +66,10 @@ struct lan78xx_measures {
 	bool overflow_queue;	/* 6: queue frames beyond the budget */
 	bool tx_packing;	/* several packets per URB, before and after */
 	bool adaptive_burst;	/* ours: limit transfers by frames, not bytes */
+	bool tx_queue;		/* 2 and 6: packets are queued, the poll sends; not ours */
 };
 
-/* Whether a change is in force: without instruments, all are. */
+/* Whether a change is in force: without instruments, all but tx_queue are. */
 #define lan78xx_has(np, measure)	\
 	irqmod_instrument((np)->measures.measure, true)
 
@@ -122,6 +123,8 @@ struct lan78xx_tx {
 	atomic_t flying;	/* URBs submitted */
 	struct lan78xx_tx_urb *open;	/* being filled; transmit queue locked */
 	bool flush;		/* poll scheduled to submit it */
+	struct sk_buff_head pending;	/* tx_queue: not yet in a URB; queue locked */
+	unsigned int pending_bytes;	/* ... that they take up in URBs */
 	u32 bytes_sent;		/* to byte queue limits, running totals */
 	u32 bytes_done;
 	struct napi_struct napi;
@@ -192,6 +195,21 @@ static inline struct lan78xx *to_lan78xx(struct irqmod_queue *queue)
 int lan78xx_read(struct lan78xx *np, u32 reg, u32 *value);
 int lan78xx_write(struct lan78xx *np, u32 reg, u32 value);
 int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value);
+struct lan78xx_setting {
+	u32 reg;
+	u32 mask;		/* ~0: written without a read */
+	u32 value;
+};
+
+int lan78xx_set_all(struct lan78xx *np, const struct lan78xx_setting *settings,
+		    unsigned int count);
+/* In this order, up to the first error. */
+#define lan78xx_set(np, ...)						\
+({									\
+	const struct lan78xx_setting set_list[] = { __VA_ARGS__ };	\
+									\
+	lan78xx_set_all(np, set_list, ARRAY_SIZE(set_list));		\
+})
 int lan78xx_wait(struct lan78xx *np, u32 reg, u32 mask, u32 value);
 int lan78xx_read_stats(struct lan78xx *np, __le32 *counters);
 
@@ -224,7 +242,7 @@ int lan78xx_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid);
 int lan78xx_phy_attach(struct lan78xx *np);
 void lan78xx_phy_detach(struct lan78xx *np);
 void lan78xx_phy_start(struct lan78xx *np);
-int lan78xx_phy_wake(struct lan78xx *np);
+int lan78xx_phy_unmask(struct lan78xx *np);
 int lan78xx_ioctl(struct net_device *netdev, struct ifreq *ifr, int command);
 void lan78xx_phy_event(struct lan78xx *np);
 void lan78xx_link_restore(struct lan78xx *np);
@@ -292,7 +310,6 @@ void lan78xx_stats_init(struct lan78xx *np);
 void lan78xx_stats_reset(struct lan78xx *np);
 void lan78xx_stats_start(struct lan78xx *np);
 void lan78xx_stats_stop(struct lan78xx *np);
-void lan78xx_update_stats(struct lan78xx *np);
 void lan78xx_get_stats64(struct net_device *netdev,
 			 struct rtnl_link_stats64 *stats);
 extern const char lan78xx_counter_names[LAN78XX_COUNTERS][ETH_GSTRING_LEN];

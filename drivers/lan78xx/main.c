@@ -302,6 +302,7 @@ static void lan78xx_init(struct lan78xx *np)
 	spin_lock_init(&np->tx.lock);
 	INIT_LIST_HEAD(&np->tx.free);
 	INIT_LIST_HEAD(&np->tx.done);
+	__skb_queue_head_init(&np->tx.pending);
 	mutex_init(&np->nvram_lock);
 	mutex_init(&np->mii_lock);
 	lan78xx_events_init(np);

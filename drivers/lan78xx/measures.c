@@ -93,6 +93,7 @@ MEASURE(poll_resubmit);
 MEASURE(overflow_queue);
 MEASURE(gro);
 MEASURE(adaptive_burst);
+MEASURE(tx_queue);
 
 static struct attribute *lan78xx_measures_attributes[] = {
 	&dev_attr_tx_pool.attr,
@@ -102,6 +103,7 @@ static struct attribute *lan78xx_measures_attributes[] = {
 	&dev_attr_overflow_queue.attr,
 	&dev_attr_gro.attr,
 	&dev_attr_adaptive_burst.attr,
+	&dev_attr_tx_queue.attr,
 	NULL
 };
 

@@ -71,15 +71,10 @@ static int lan78xx_read_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 	if (!err)
 		err = lan78xx_wait(np, OTP_PWR_DN, OTP_PWR_DN_PWRDN, 0);
 	for (i = 0; !err && i < bytes; i++) {
-		err = lan78xx_write(np, OTP_ADDR1,
-				    (at + i) >> 8 & OTP_ADDR1_MASK);
-		if (!err)
-			err = lan78xx_write(np, OTP_ADDR2,
-					    (at + i) & OTP_ADDR2_MASK);
-		if (!err)
-			err = lan78xx_write(np, OTP_FUNC_CMD, OTP_FUNC_READ);
-		if (!err)
-			err = lan78xx_write(np, OTP_CMD_GO, OTP_GO);
+		err = lan78xx_set(np, { OTP_ADDR1, ~0, (at + i) >> 8 & OTP_ADDR1_MASK },
+				  { OTP_ADDR2, ~0, (at + i) & OTP_ADDR2_MASK },
+				  { OTP_FUNC_CMD, ~0, OTP_FUNC_READ },
+				  { OTP_CMD_GO, ~0, OTP_GO });
 		if (!err)
 			err = lan78xx_wait(np, OTP_STATUS, OTP_BUSY, 0);
 		if (!err)
@@ -155,23 +150,17 @@ void lan78xx_find_address(struct lan78xx *np)
 /* @values stay 0 if the memory's owner has set none. */
 static void lan78xx_find_ltm(struct lan78xx *np, __le32 values[LTM_REGISTERS])
 {
+	int (*from)(struct lan78xx *np, u32 at, u32 bytes, u8 *data) = lan78xx_from_eeprom;
 	const u32 bytes = LTM_REGISTERS * sizeof(*values);
 	__le32 found[LTM_REGISTERS];
 	u8 block[2];
-	int err;
 
-	if (!lan78xx_from_eeprom(np, NVRAM_LTM, sizeof(block), block)) {
-		if (block[0] != bytes)
+	if (from(np, NVRAM_LTM, sizeof(block), block)) {
+		from = lan78xx_from_otp;
+		if (from(np, NVRAM_LTM, sizeof(block), block))
 			return;
-		err = lan78xx_from_eeprom(np, 2 * block[1], bytes, (u8 *)found);
-	} else if (!lan78xx_from_otp(np, NVRAM_LTM, sizeof(block), block)) {
-		if (block[0] != bytes)
-			return;
-		err = lan78xx_from_otp(np, 2 * block[1], bytes, (u8 *)found);
-	} else {
-		return;
 	}
-	if (!err)
+	if (block[0] == bytes && !from(np, 2 * block[1], bytes, (u8 *)found))
 		memcpy(values, found, bytes);
 }
 

@@ -122,10 +122,10 @@ void lan78xx_link_restore(struct lan78xx *np)
 	mutex_unlock(&phydev->lock);
 }
 
-/* Clears what the internal PHY has reported, and lets it report link changes. Its
- * driver accesses other pages of registers, holding the PHY's lock.
+/* Clears what the internal PHY has reported, and lets it report link changes, which also
+ * wakes the host (WAKE_PHY). Its driver accesses other pages of registers, holding the PHY's lock.
  */
-static int lan78xx_phy_unmask(struct lan78xx *np)
+int lan78xx_phy_unmask(struct lan78xx *np)
 {
 	struct phy_device *phydev = np->netdev->phydev;
 	int phy = phydev->mdio.addr, err;
@@ -160,12 +160,6 @@ void lan78xx_phy_start(struct lan78xx *np)
 	phy_start(np->netdev->phydev);
 	if (np->phy_interrupts)
 		lan78xx_event(np, EVENT_PHY);
-}
-
-/* Link changes wake the host through the PHY's interrupt (WAKE_PHY). */
-int lan78xx_phy_wake(struct lan78xx *np)
-{
-	return lan78xx_phy_unmask(np);
 }
 
 /* A PHY that is reset with BMCR loses its interrupt mask. */

@@ -33,20 +33,13 @@ static int lan78xx_sleep_mode(struct lan78xx *np, u32 wol)
 	if (wol & ~WAKE_MAGIC)
 		mode &= ~PMT_SUS_MODE_MASK;
 
-	err = lan78xx_write(np, WUCSR, 0);
-	if (!err)
-		err = lan78xx_write(np, WUCSR2, 0);
-	if (!err)
-		err = lan78xx_write(np, WK_SRC, WK_SRC_ALL);
-	if (!err)
-		err = lan78xx_write(np, WUCSR, wake);
-	if (!err)
-		err = lan78xx_update(np, PMT_CTL, PMT_RES_CLR_WKP_STS |
-				     PMT_RES_CLR_WKP_EN | PMT_SUS_MODE_MASK |
-				     PMT_WOL_EN | PMT_PHY_WAKE_EN | PMT_WUPS,
-				     mode | PMT_WUPS);
+	err = lan78xx_set(np, { WUCSR, ~0, 0 }, { WUCSR2, ~0, 0 },
+			  { WK_SRC, ~0, WK_SRC_ALL }, { WUCSR, ~0, wake },
+			  { PMT_CTL, PMT_RES_CLR_WKP_STS | PMT_RES_CLR_WKP_EN |
+			    PMT_SUS_MODE_MASK | PMT_WOL_EN | PMT_PHY_WAKE_EN | PMT_WUPS,
+			    mode | PMT_WUPS });
 	if (!err && wol & WAKE_PHY)
-		err = lan78xx_phy_wake(np);
+		err = lan78xx_phy_unmask(np);
 	/* Wake-up by frames needs the receiver. */
 	if (!err && wake)
 		err = lan78xx_hw_start(np);

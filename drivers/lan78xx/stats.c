@@ -104,17 +104,12 @@ unlock:
 	mutex_unlock(&np->stats_lock);
 }
 
-void lan78xx_update_stats(struct lan78xx *np)
-{
-	lan78xx_read_counters(np, true);
-}
-
 static void lan78xx_stats_work(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx,
 					  stats_work.work);
 
-	lan78xx_update_stats(np);
+	lan78xx_read_counters(np, true);
 	schedule_delayed_work(&np->stats_work, PERIOD);
 }
 
@@ -139,7 +134,7 @@ void lan78xx_stats_start(struct lan78xx *np)
 void lan78xx_stats_stop(struct lan78xx *np)
 {
 	cancel_delayed_work_sync(&np->stats_work);
-	lan78xx_update_stats(np);
+	lan78xx_read_counters(np, true);
 }
 
 void lan78xx_get_stats64(struct net_device *netdev,
@@ -167,23 +162,19 @@ void lan78xx_get_stats64(struct net_device *netdev,
 }
 
 /* The counters up to now. RTNL. */
-static void lan78xx_counters_now(struct lan78xx *np, u64 *counters)
+void lan78xx_get_own_stats(struct irqmod_port *port, u64 *data)
 {
+	struct lan78xx *np = netdev_priv(port->netdev);
 	unsigned int start;
 	int i;
 
 	if (READ_ONCE(np->started))
-		lan78xx_update_stats(np);
+		lan78xx_read_counters(np, true);
 	do {
 		start = u64_stats_fetch_begin(&np->counters_sync);
 		for (i = 0; i < LAN78XX_COUNTERS; i++)
-			counters[i] = u64_stats_read(&np->counters[i]);
+			data[i] = u64_stats_read(&np->counters[i]);
 	} while (u64_stats_fetch_retry(&np->counters_sync, start));
-}
-
-void lan78xx_get_own_stats(struct irqmod_port *port, u64 *data)
-{
-	lan78xx_counters_now(netdev_priv(port->netdev), data);
 }
 
 void lan78xx_get_pause_stats(struct net_device *netdev,
@@ -191,7 +182,7 @@ void lan78xx_get_pause_stats(struct net_device *netdev,
 {
 	u64 c[LAN78XX_COUNTERS];
 
-	lan78xx_counters_now(netdev_priv(netdev), c);
+	lan78xx_get_own_stats(irqmod_port(netdev), c);
 	stats->tx_pause_frames = c[TX_PAUSE];
 	stats->rx_pause_frames = c[RX_PAUSE];
 }
@@ -201,7 +192,7 @@ void lan78xx_get_eth_mac_stats(struct net_device *netdev,
 {
 	u64 c[LAN78XX_COUNTERS];
 
-	lan78xx_counters_now(netdev_priv(netdev), c);
+	lan78xx_get_own_stats(irqmod_port(netdev), c);
 	stats->FramesTransmittedOK = c[TX_UNICAST] + c[TX_BROADCAST] +
 				     c[TX_MULTICAST];
 	stats->SingleCollisionFrames = c[TX_SINGLE_COLLISIONS];
@@ -233,7 +224,7 @@ void lan78xx_get_rmon_stats(struct net_device *netdev,
 	u64 c[LAN78XX_COUNTERS];
 	int i;
 
-	lan78xx_counters_now(netdev_priv(netdev), c);
+	lan78xx_get_own_stats(irqmod_port(netdev), c);
 	stats->undersize_pkts = c[RX_UNDERSIZE_ERRORS];
 	stats->oversize_pkts = c[RX_OVERSIZE_ERRORS];
 	stats->fragments = c[RX_FRAGMENTS];

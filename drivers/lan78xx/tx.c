@@ -19,6 +19,12 @@
 
 #include "lan78xx.h"
 
+/* As in the series: packets wait on a queue, and the NAPI cycle copies them into URBs. */
+static bool lan78xx_tx_queues(const struct lan78xx *np)
+{
+	return irqmod_instrument(READ_ONCE(np->measures.tx_queue), false);
+}
+
 /* Queues a URB, sent or failed, for reclaim. */
 static void lan78xx_tx_done(struct lan78xx_tx *tx, struct lan78xx_tx_urb *t,
 			    bool failed)
@@ -47,6 +53,8 @@ static void lan78xx_tx_complete(struct urb *urb)
 	flying = atomic_dec_return(&tx->flying);
 	irqmod_interrupt(&np->queue, IRQMOD_TX);
 	if (!flying && READ_ONCE(tx->open) && !READ_ONCE(tx->flush))
+		napi_schedule(&tx->napi);
+	else if (lan78xx_tx_queues(np) && !flying && !skb_queue_empty_lockless(&tx->pending))
 		napi_schedule(&tx->napi);
 }
 
@@ -285,10 +293,62 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 	return vlan_features_check(skb, features);
 }
 
+/* A URB is free, or the packet fits into the open one. Transmit queue locked. */
+static void lan78xx_tx_send(struct lan78xx *np, struct sk_buff *skb)
+{
+	bool taken = false;
+
+	/* A longer packet was checked by the stack before the URBs became smaller. */
+	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
+		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)
+						  : lan78xx_tx_single(np, skb);
+	if (unlikely(!taken)) {
+		dev_kfree_skb_any(skb);
+		dev_core_stats_tx_dropped_inc(np->netdev);
+	}
+}
+
+/* What a packet takes up in a URB, at most. */
+static unsigned int lan78xx_tx_needs(const struct sk_buff *skb)
+{
+	return ALIGN(TX_CMD_BYTES + skb->len, TX_ALIGN);
+}
+
+/* tx_queue: the poll is scheduled unless a URB is on the bus, whose completion does it. */
+static void lan78xx_tx_enqueue(struct lan78xx *np, struct sk_buff *skb)
+{
+	struct lan78xx_tx *tx = &np->tx;
+
+	__skb_queue_tail(&tx->pending, skb);
+	WRITE_ONCE(tx->pending_bytes, tx->pending_bytes + lan78xx_tx_needs(skb));
+	if (!irqmod_tx_queued(&np->queue, lan78xx_tx_room(&np->queue), 1))
+		return;
+	/* Pairs with atomic_dec_return() in lan78xx_tx_complete(). */
+	smp_mb();
+	if (!atomic_read(&tx->flying))
+		napi_schedule(&tx->napi);
+}
+
+/* tx_queue: as many packets as there are URBs for. Transmit queue locked. */
+static void lan78xx_tx_send_pending(struct lan78xx *np)
+{
+	struct lan78xx_tx *tx = &np->tx;
+	struct sk_buff *skb;
+
+	while ((skb = skb_peek(&tx->pending))) {
+		if (!lan78xx_tx_packs(np, skb) || lan78xx_tx_open_is_full(np, skb))
+			lan78xx_tx_submit_open(np);
+		if (!tx->open && !READ_ONCE(tx->room))
+			break;
+		__skb_unlink(skb, &tx->pending);
+		WRITE_ONCE(tx->pending_bytes, tx->pending_bytes - lan78xx_tx_needs(skb));
+		lan78xx_tx_send(np, skb);
+	}
+}
+
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
-	bool taken = false;
 
 	if (unlikely(irqs_disabled()) && lan78xx_tx_open_is_full(np, skb)) {
 		lan78xx_event(np, EVENT_TX_FLUSH);
@@ -296,21 +356,18 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	}
 	irqmod_tx_begin(&np->queue);
 	/* A reclaim saw room, and packets have used it before it woke the queue. */
-	if (unlikely(!READ_ONCE(np->tx.room))) {
+	if (unlikely(!lan78xx_tx_room(&np->queue))) {
 		irqmod_tx_full(&np->queue, 1);
 		lan78xx_tx_doorbell(np, true);
 		return NETDEV_TX_BUSY;
 	}
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
 		skb_tx_timestamp(skb);
-	/* A longer packet was checked by the stack before the URBs became smaller. */
-	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
-		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)
-						  : lan78xx_tx_single(np, skb);
-	if (unlikely(!taken)) {
-		dev_kfree_skb_any(skb);
-		dev_core_stats_tx_dropped_inc(netdev);
+	if (lan78xx_tx_queues(np)) {
+		lan78xx_tx_enqueue(np, skb);
+		return NETDEV_TX_OK;
 	}
+	lan78xx_tx_send(np, skb);
 	if (irqmod_tx_queued(&np->queue, READ_ONCE(np->tx.room), 1))
 		lan78xx_tx_doorbell(np, netif_xmit_stopped(np->queue.txq));
 	return NETDEV_TX_OK;
@@ -334,6 +391,8 @@ void lan78xx_tx_close(struct lan78xx *np)
 	__netif_tx_lock_bh(txq);
 	WRITE_ONCE(np->tx.open, NULL);
 	WRITE_ONCE(np->tx.flush, false);
+	__skb_queue_purge(&np->tx.pending);
+	np->tx.pending_bytes = 0;
 	__netif_tx_unlock_bh(txq);
 }
 
@@ -350,6 +409,8 @@ int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 		return 0;
 	__netif_tx_lock(txq, smp_processor_id());
 	WRITE_ONCE(np->tx.flush, false);
+	if (lan78xx_tx_queues(np))
+		lan78xx_tx_send_pending(np);
 	lan78xx_tx_submit_open(np);
 	__netif_tx_unlock(txq);
 	/* Last: napi_disable() waits for it. If this has been scheduled since, it
@@ -373,9 +434,15 @@ unsigned int lan78xx_tx_bytes(struct irqmod_queue *queue)
 	return tx->bytes_sent - tx->bytes_done;
 }
 
+/* tx_queue: without those that the packets on the queue need. */
 unsigned int lan78xx_tx_room(struct irqmod_queue *queue)
 {
-	return READ_ONCE(to_lan78xx(queue)->tx.room);
+	const struct lan78xx *np = to_lan78xx(queue);
+	unsigned int needed = 0, room = READ_ONCE(np->tx.room);
+
+	if (lan78xx_tx_queues(np))
+		needed = DIV_ROUND_UP(READ_ONCE(np->tx.pending_bytes), np->sizes.tx_bytes);
+	return room - min(needed, room);
 }
 
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)

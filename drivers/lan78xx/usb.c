@@ -30,22 +30,27 @@ static bool lan78xx_transient(int err)
 	}
 }
 
-static int lan78xx_request_in(struct lan78xx *np, u8 request, u16 index,
-			      void *data, u16 bytes)
+static int lan78xx_request(struct lan78xx *np, u8 request, u16 index, void *data, u16 bytes)
 {
+	const u8 type = USB_TYPE_VENDOR | USB_RECIP_DEVICE;
 	int i, err = -EIO;
 
 	if (irqmod_instrument(READ_ONCE(fail_control), false))
 		return err;
 	for (i = 0; i < TRIES; i++) {
-		err = usb_control_msg_recv(np->udev, 0, request,
-					   USB_DIR_IN | USB_TYPE_VENDOR |
-					   USB_RECIP_DEVICE, 0, index, data,
-					   bytes, USB_CTRL_GET_TIMEOUT,
-					   GFP_NOIO);
-		if (!err || !lan78xx_transient(err))
+		if (request == REQUEST_WRITE)
+			err = usb_control_msg_send(np->udev, 0, request, USB_DIR_OUT | type, 0,
+						   index, data, bytes, USB_CTRL_SET_TIMEOUT,
+						   GFP_NOIO);
+		else
+			err = usb_control_msg_recv(np->udev, 0, request, USB_DIR_IN | type, 0,
+						   index, data, bytes, USB_CTRL_GET_TIMEOUT,
+						   GFP_NOIO);
+		if (!lan78xx_transient(err))
 			break;
 	}
+	if (err)
+		netdev_dbg(np->netdev, "request %#x of %#x: %d\n", request, index, err);
 	return err;
 }
 
@@ -54,34 +59,17 @@ int lan78xx_read(struct lan78xx *np, u32 reg, u32 *value)
 	__le32 word;
 	int err;
 
-	err = lan78xx_request_in(np, REQUEST_READ, reg, &word, sizeof(word));
-	if (err) {
-		netdev_dbg(np->netdev, "read %#x: %d\n", reg, err);
-		return err;
-	}
-	*value = le32_to_cpu(word);
-	return 0;
+	err = lan78xx_request(np, REQUEST_READ, reg, &word, sizeof(word));
+	if (!err)
+		*value = le32_to_cpu(word);
+	return err;
 }
 
 int lan78xx_write(struct lan78xx *np, u32 reg, u32 value)
 {
 	__le32 word = cpu_to_le32(value);
-	int i, err = -EIO;
 
-	if (irqmod_instrument(READ_ONCE(fail_control), false))
-		return err;
-	for (i = 0; i < TRIES; i++) {
-		err = usb_control_msg_send(np->udev, 0, REQUEST_WRITE,
-					   USB_DIR_OUT | USB_TYPE_VENDOR |
-					   USB_RECIP_DEVICE, 0, reg, &word,
-					   sizeof(word), USB_CTRL_SET_TIMEOUT,
-					   GFP_NOIO);
-		if (!err || !lan78xx_transient(err))
-			break;
-	}
-	if (err)
-		netdev_dbg(np->netdev, "write %#x: %d\n", reg, err);
-	return err;
+	return lan78xx_request(np, REQUEST_WRITE, reg, &word, sizeof(word));
 }
 
 /* Sets the bits in @mask to those of @value. */
@@ -94,6 +82,18 @@ int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value)
 	if (err)
 		return err;
 	return lan78xx_write(np, reg, (now & ~mask) | (value & mask));
+}
+
+int lan78xx_set_all(struct lan78xx *np, const struct lan78xx_setting *settings,
+		    unsigned int count)
+{
+	int err = 0;
+
+	for (; !err && count--; settings++)
+		err = settings->mask == ~0 ?
+		      lan78xx_write(np, settings->reg, settings->value) :
+		      lan78xx_update(np, settings->reg, settings->mask, settings->value);
+	return err;
 }
 
 /* Waits until the bits in @mask equal @value. */
@@ -116,6 +116,6 @@ int lan78xx_wait(struct lan78xx *np, u32 reg, u32 mask, u32 value)
 
 int lan78xx_read_stats(struct lan78xx *np, __le32 *counters)
 {
-	return lan78xx_request_in(np, REQUEST_STATS, 0, counters,
-				  LAN78XX_COUNTERS * sizeof(*counters));
+	return lan78xx_request(np, REQUEST_STATS, 0, counters,
+			       LAN78XX_COUNTERS * sizeof(*counters));
 }

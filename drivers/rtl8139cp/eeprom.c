@@ -39,19 +39,32 @@ void cp_eeprom_init(struct cp *cp)
 	cp_hw_lock(cp);
 }
 
-void cp_eeprom_get(struct cp *cp, unsigned int offset, unsigned int len,
-		   u8 *bytes)
+int cp_get_eeprom_len(struct net_device *netdev)
 {
-	irqmod_eeprom_get(&cp->eeprom, offset, len, bytes);
-	cp_hw_lock(cp);
+	return irqmod_eeprom_bytes(&cp_of(netdev)->eeprom);
 }
 
-int cp_eeprom_put(struct cp *cp, unsigned int offset, unsigned int len,
-		  const u8 *bytes)
+/* That of 8139cp. */
+#define CP_EEPROM_MAGIC	PCI_DEVICE_ID_REALTEK_8139
+
+int cp_get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes)
 {
+	struct cp *cp = cp_of(netdev);
+
+	eeprom->magic = CP_EEPROM_MAGIC;
+	irqmod_eeprom_get(&cp->eeprom, eeprom->offset, eeprom->len, bytes);
+	cp_hw_lock(cp);
+	return 0;
+}
+
+int cp_set_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	struct cp *cp = cp_of(netdev);
 	int err;
 
-	err = irqmod_eeprom_put(&cp->eeprom, offset, len, bytes);
+	if (eeprom->magic != CP_EEPROM_MAGIC)
+		return -EINVAL;
+	err = irqmod_eeprom_put(&cp->eeprom, eeprom->offset, eeprom->len, bytes);
 	cp_hw_lock(cp);
 	return err;
 }

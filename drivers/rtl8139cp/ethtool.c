@@ -29,30 +29,6 @@ static int cp_set_ringparam(struct net_device *netdev,
 	return irqmod_set_ringparam(netdev, ring, kernel_ring, extack);
 }
 
-/* That of 8139cp. */
-#define CP_EEPROM_MAGIC	PCI_DEVICE_ID_REALTEK_8139
-
-static int cp_get_eeprom_len(struct net_device *netdev)
-{
-	return irqmod_eeprom_bytes(&cp_of(netdev)->eeprom);
-}
-
-static int cp_get_eeprom(struct net_device *netdev,
-			 struct ethtool_eeprom *eeprom, u8 *bytes)
-{
-	eeprom->magic = CP_EEPROM_MAGIC;
-	cp_eeprom_get(cp_of(netdev), eeprom->offset, eeprom->len, bytes);
-	return 0;
-}
-
-static int cp_set_eeprom(struct net_device *netdev,
-			 struct ethtool_eeprom *eeprom, u8 *bytes)
-{
-	if (eeprom->magic != CP_EEPROM_MAGIC)
-		return -EINVAL;
-	return cp_eeprom_put(cp_of(netdev), eeprom->offset, eeprom->len, bytes);
-}
-
 static int cp_get_tunable(struct net_device *netdev,
 			  const struct ethtool_tunable *tunable, void *data)
 {
@@ -98,7 +74,7 @@ static int cp_set_link_ksettings(struct net_device *netdev,
 	spin_lock_irqsave(&cp->mii_lock, flags);
 	err = mii_ethtool_set_link_ksettings(&cp->mii, cmd);
 	if (!err)
-		cp_mii_save(cp);
+		irqmod_mii_save(&cp->mii, &cp->mii_kept);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 	return err;
 }

@@ -300,55 +300,6 @@ void cp_mii_init(struct cp *cp)
 	cp->mii.reg_num_mask = 0x1f;
 }
 
-#define CP_PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
-
-/* While the PHY negotiates, speed and duplex may be what it has negotiated: they are
- * not compared.
- */
-static u16 cp_mii_settings(u16 bmcr)
-{
-	return bmcr & BMCR_ANENABLE ? BMCR_ANENABLE : bmcr & CP_PHY_SETTINGS;
-}
-
-/* Keeps what ethtool or an ioctl has just set: the PHY forgets it with its power.
- * With mii_lock, under RTNL.
- */
-void cp_mii_save(struct cp *cp)
-{
-	u16 bmcr = readw(cp->regs + CP_BMCR);
-
-	if (bmcr == 0xffff)
-		return;
-	/* Until a reset of the PHY ends, its settings are the old ones. */
-	cp->mii_saved = !(bmcr & BMCR_RESET);
-	cp->mii_bmcr = cp_mii_settings(bmcr);
-	cp->mii_advertise = readw(cp->regs + CP_ANAR);
-}
-
-/* Sets it again if it differs: the link need not go down. RTNL. */
-void cp_mii_restore(struct cp *cp)
-{
-	struct net_device *netdev = cp->port.netdev;
-	unsigned long flags;
-	int bmcr;
-
-	if (!cp->mii_saved)
-		return;
-	spin_lock_irqsave(&cp->mii_lock, flags);
-	bmcr = cp_mii_settings(readw(cp->regs + CP_BMCR));
-	if (bmcr != cp->mii_bmcr ||
-	    readw(cp->regs + CP_ANAR) != cp->mii_advertise) {
-		cp_mdio_write(netdev, cp->mii.phy_id, MII_ADVERTISE,
-			      cp->mii_advertise);
-		bmcr = cp->mii_bmcr;
-		if (bmcr & BMCR_ANENABLE)
-			bmcr |= BMCR_ANRESTART;
-		cp_mdio_write(netdev, cp->mii.phy_id, MII_BMCR, bmcr);
-		netif_carrier_off(netdev);
-	}
-	spin_unlock_irqrestore(&cp->mii_lock, flags);
-}
-
 /* Called after a link change. */
 void cp_mii_check(struct cp *cp)
 {

@@ -55,7 +55,7 @@ static void cp_pci_error(struct cp *cp)
  */
 static irqreturn_t cp_interrupt(int irq, void *data)
 {
-	struct cp *cp = cp_of(data);
+	struct cp *cp = cp_of_port(data);
 	u16 status = readw(cp->regs + CP_ISR);
 	u16 causes;
 	u32 groups;
@@ -82,13 +82,6 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 		cp_pci_error(cp);
 	return IRQ_HANDLED;
 }
-
-#ifdef CONFIG_NET_POLL_CONTROLLER
-static void cp_poll_controller(struct net_device *netdev)
-{
-	irqmod_netpoll(&cp_of(netdev)->queue);
-}
-#endif
 
 /* Starts the chip on the allocated rings, then the schemes. */
 static int cp_up(struct irqmod_port *port)
@@ -149,10 +142,16 @@ static void cp_rings_free(struct irqmod_port *port, void *rings)
 
 static void cp_restore(struct irqmod_port *port)
 {
-	cp_mii_restore(cp_of_port(port));
+	struct cp *cp = cp_of_port(port);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	irqmod_mii_restore(&cp->mii, &cp->mii_kept);
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
 }
 
 static const struct irqmod_device_ops cp_device_ops = {
+	.handler	= cp_interrupt,
 	.down		= cp_down,
 	.up		= cp_up,
 	.restore	= cp_restore,
@@ -162,43 +161,6 @@ static const struct irqmod_device_ops cp_device_ops = {
 	.rings_free	= cp_rings_free,
 	.get_stats	= cp_get_tallies,
 };
-
-static int cp_open(struct net_device *netdev)
-{
-	struct cp *cp = cp_of(netdev);
-	struct irqmod_port *port = &cp->port;
-	int err;
-
-	err = cp_rings_alloc(port, &cp->rings, port->rx_ring, port->tx_ring);
-	if (err)
-		return err;
-	err = request_irq(cp->queue.irq, cp_interrupt, IRQF_SHARED,
-			  netdev->name, netdev);
-	if (err)
-		goto free_rings;
-	err = cp_up(port);
-	if (err)
-		goto release_irq;
-	return 0;
-
-release_irq:
-	netdev_err(netdev, "the chip does not reset\n");
-	free_irq(cp->queue.irq, netdev);
-free_rings:
-	cp_rings_free(port, &cp->rings);
-	return err;
-}
-
-static int cp_stop(struct net_device *netdev)
-{
-	struct cp *cp = cp_of(netdev);
-
-	cp_down(&cp->port);
-	netif_carrier_off(netdev);
-	free_irq(cp->queue.irq, netdev);
-	cp_rings_free(&cp->port, &cp->rings);
-	return 0;
-}
 
 static int cp_set_mac_address(struct net_device *netdev, void *addr)
 {
@@ -258,14 +220,14 @@ static int cp_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 	spin_lock_irqsave(&cp->mii_lock, flags);
 	err = generic_mii_ioctl(&cp->mii, if_mii(ifr), cmd, NULL);
 	if (!err && cmd == SIOCSMIIREG)
-		cp_mii_save(cp);
+		irqmod_mii_save(&cp->mii, &cp->mii_kept);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 	return err;
 }
 
 static const struct net_device_ops cp_netdev_ops = {
-	.ndo_open		= cp_open,
-	.ndo_stop		= cp_stop,
+	.ndo_open		= irqmod_open,
+	.ndo_stop		= irqmod_close,
 	.ndo_start_xmit		= cp_start_xmit,
 	.ndo_tx_timeout		= irqmod_tx_timeout,
 	.ndo_set_rx_mode	= cp_hw_rx_mode,
@@ -278,7 +240,7 @@ static const struct net_device_ops cp_netdev_ops = {
 	.ndo_get_stats64	= cp_get_stats64,
 	.ndo_eth_ioctl		= cp_ioctl,
 #ifdef CONFIG_NET_POLL_CONTROLLER
-	.ndo_poll_controller	= cp_poll_controller,
+	.ndo_poll_controller	= irqmod_poll_controller,
 #endif
 };
 

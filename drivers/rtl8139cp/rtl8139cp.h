@@ -5,7 +5,6 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
-#include <linux/mii.h>
 #include <linux/pci.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -13,6 +12,7 @@
 #include "device.h"
 #include "eeprom.h"
 #include "irqmod.h"
+#include "mii.h"
 #include "regs.h"
 
 #define CP_NAME		"irqmod_rtl8139cp"
@@ -116,9 +116,7 @@ struct cp {
 	spinlock_t imr_lock;		/* @imr and CP_IMR */
 	spinlock_t mii_lock;		/* the PHY's registers, and @mii */
 	struct mii_if_info mii;
-	bool mii_saved;			/* the PHY has been set as follows */
-	u16 mii_bmcr;
-	u16 mii_advertise;
+	struct irqmod_mii mii_kept;
 	struct pci_dev *pdev;
 
 	struct cp_rx_errors rx_errors;
@@ -190,8 +188,6 @@ void cp_ack_flush(struct cp *cp, u16 causes);
 void cp_rx_ack(struct irqmod_queue *queue);
 u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
-void cp_mii_save(struct cp *cp);
-void cp_mii_restore(struct cp *cp);
 void cp_mii_check(struct cp *cp);
 
 void cp_hw_unlock(struct cp *cp);
@@ -200,10 +196,9 @@ void cp_hw_accept(struct cp *cp);
 
 /* eeprom.c */
 void cp_eeprom_init(struct cp *cp);
-void cp_eeprom_get(struct cp *cp, unsigned int offset, unsigned int len,
-		   u8 *bytes);
-int cp_eeprom_put(struct cp *cp, unsigned int offset, unsigned int len,
-		  const u8 *bytes);
+int cp_get_eeprom_len(struct net_device *netdev);
+int cp_get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes);
+int cp_set_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom, u8 *bytes);
 
 /* wake.c */
 #define CP_WAKE		(WAKE_PHY | WAKE_UCAST | WAKE_MCAST | WAKE_BCAST | WAKE_MAGIC)

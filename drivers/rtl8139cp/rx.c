@@ -150,13 +150,16 @@ void cp_rx_refill(struct irqmod_queue *queue)
 	struct cp_rx_ring *ring = &cp->rx;
 	u32 spare = ring->count - min(READ_ONCE(queue->rx_limit), ring->count);
 
+	queue->rx_dry = false;
 	/* Acquire: see the slot as rx_take left it. */
 	while (smp_load_acquire(&ring->taken) - ring->given > spare) {
 		struct cp_rx_slot *slot = &ring->slot[ring->dirty];
 		struct cp_desc *desc = &ring->desc[ring->dirty];
 
-		if (!slot->skb && !cp_rx_buffer_fill(cp, ring, slot, GFP_ATOMIC))
+		if (!slot->skb && !cp_rx_buffer_fill(cp, ring, slot, GFP_ATOMIC)) {
+			queue->rx_dry = true;
 			return;
+		}
 		desc->addr = cpu_to_le64(slot->dma);
 		cp_rx_give(desc, slot);
 		if (++ring->dirty == ring->count)

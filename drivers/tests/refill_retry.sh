@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
-# timer: while refills find no memory, the ring runs dry. Passes that find no frame then refill it; without them it stays dry.
+# timer, howto: while refills find no memory, the ring runs dry. Passes that find no frame then refill it; without them it stays dry.
 . "${0%/*}/tap.sh"
 
 FAIL=/sys/module/$ENGINE/parameters/fail_refills
@@ -47,4 +47,13 @@ for refill in softirq poll half; do
 done
 put "$IF0" rx_timer_refill softirq
 check "the scheme started again: a host answers" reaches "$PEER0"
+
+# howto: without memory a timer tries again, so that not one more frame is lost.
+schemes "$IF0" howto off
+check "howto: a host answers" reaches "$PEER0"
+echo 1 >"$FAIL"
+check "... no refill finds memory: the ring runs dry" runs_dry
+echo 0 >"$FAIL"
+sleep 1
+check "... there is memory again: the first answer is received" ping -q -c 1 -W "$PATIENCE" "$PEER0"
 done_testing

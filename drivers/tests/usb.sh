@@ -67,6 +67,7 @@ for name in $MEASURES gro; do
 	check "$name is on" same "$(cat "$(measure "$IF0" "$name")")" 1
 	for value in 2 -1 x; do refused "$(measure "$IF0" "$name")" $value "Invalid argument"; done
 done
+check "tx_queue is off" same "$(cat "$(measure "$IF0" tx_queue)")" 0
 refused "$(measure "$IF0" gro)" 0 "busy"
 check "rx-usecs" ethtool -C "$IF0" rx-usecs 34
 check "... is kept" same "$(coalesce "$IF0" rx-usecs)" 34
@@ -112,6 +113,15 @@ for rx in $RX_SCHEMES napi; do
 		done
 	done
 done
+for value in 1 0 1; do
+	check "tx_queue becomes $value under traffic" set_measure "$IF0" tx_queue $value
+	flows "tx_queue $value: TCP flows"
+done
+for name in $MEASURES; do
+	check "tx_queue, $name becomes 0" set_measure "$IF0" "$name" 0
+	flows "tx_queue, without $name: TCP flows"
+done
+set_measure "$IF0" tx_queue 0
 for name in $MEASURES; do check "all switches off: $name" set_measure "$IF0" "$name" 0; done
 for rx in $RX_SCHEMES; do
 	check "$rx with all switches off" put "$IF0" rx_scheme "$rx"

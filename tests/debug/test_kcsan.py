@@ -22,7 +22,7 @@ from irqlab.trials.testbed import Testbed
 
 DRIVER = "irqmod_i8255x"
 DEBUG = ("kcsan",)
-SHOW = re.compile(r"static ssize_t rx_weight_show\([^{]*\{\n")
+SHOW = re.compile(r"static ssize_t setting_show\([^{]*\{\n")
 """A file that each interface has, so that two processes can read two of them at once: no lock is shared."""
 PLANTED = """static unsigned int planted;
 

@@ -23,6 +23,7 @@ OF_THE_ENGINE = {
     "bad_input": "irqmod_rtl8139cp",
     "instruments": "irqmod_rtl8139cp",
     "interface": "irqmod_i8255x",
+    "memory_back": "irqmod_rtl8139cp",
     "refill_retry": "irqmod_rtl8139cp",
     "threaded": "irqmod_rtl8139cp",
     "timer_share": "irqmod_rtl8139cp",

@@ -24,6 +24,7 @@ OF_ALL = (
     "jumbo",
     "last_burst",
     "live_address",
+    "memory_back",
     "modes",
     "refill_retry",
     "rxvlan",

@@ -81,7 +81,6 @@ struct irqmod_timer {
 	int backlog;			/* the backlog's length when @share was computed */
 	int sharers;			/* the timers that ran then */
 	unsigned int emptied;		/* half: descriptors, since the last refill */
-	unsigned int refills;		/* while fail_refills is set */
 };
 
 /* How many timers run, on all processors. */
@@ -148,13 +147,16 @@ static int rx_timer_room(struct irqmod_timer *t)
 		    (int)irqmod_max_backlog() - rx_timer_fullest(t->queue));
 }
 
-static void rx_timer_refill(struct irqmod_timer *t)
+/* A deferred refill. False: the driver has found no memory, or the instrument says so. */
+bool irqmod_timer_refill(struct irqmod_queue *queue)
 {
-	unsigned int fail = irqmod_instrument(READ_ONCE(fail_refills), 0);
+	static atomic_t refills;	/* while fail_refills is set */
+	unsigned int fail = READ_ONCE(fail_refills);
 
-	if (unlikely(fail && ++t->refills % fail == 0))
-		return;
-	t->queue->ops->rx_refill(t->queue);
+	if (unlikely(fail && atomic_inc_return(&refills) % fail == 0))
+		return false;
+	queue->ops->rx_refill(queue);
+	return !queue->rx_dry;
 }
 
 static void rx_timer_pass(struct irqmod_timer *t, int budget)
@@ -176,7 +178,7 @@ static void rx_timer_pass(struct irqmod_timer *t, int budget)
 	    t->emptied <= queue->rx_ring / 2)
 		return;
 	t->emptied = 0;
-	rx_timer_refill(t);
+	irqmod_timer_refill(queue);
 }
 
 /* noinline: profiles count it. */
@@ -230,7 +232,7 @@ static void rx_timer_later(struct tasklet_struct *tasklet)
 {
 	struct irqmod_timer *t = from_tasklet(t, tasklet, tasklet);
 
-	rx_timer_refill(t);
+	irqmod_timer_refill(t->queue);
 }
 
 static void rx_timer_changed(struct irqmod_queue *queue, void *state)

@@ -46,7 +46,7 @@ def test_frames_carry_the_id_of_the_napi_that_delivers_them() -> None:
     plain, other, own = "\tirqmod_napi_start(queue);\n", "\tirqmod_napi_start_poll(queue);\n", "\tqueue->deliver = f;\n"
     carry = [engine.declared(f"{{\n{body}}}\n{SOURCE}", "rx").napi_id for body in ("", plain, other, plain + own)]
     assert carry == [False, True, False, False]
-    assert {one.name for one in engine.all_schemes("rx") if one.napi_id} == {"napi", "dim", "aim", "itr"}
+    assert {one.name for one in engine.all_schemes("rx") if one.napi_id} == {"napi", "dim", "aim", "itr", "howto"}
 
 
 def test_a_file_without_a_scheme_is_an_error() -> None:
