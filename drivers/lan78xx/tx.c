@@ -22,7 +22,18 @@
 /* As in the series: packets wait on a queue, and the NAPI cycle copies them into URBs. */
 static bool lan78xx_tx_queues(const struct lan78xx *np)
 {
-	return irqmod_instrument(READ_ONCE(np->measures.tx_queue), false);
+	return unlikely(irqmod_instrument(np->measures.tx_queue, false));
+}
+
+/* Free URBs; tx_queue: without those that the packets on the queue need. */
+static inline unsigned int lan78xx_tx_left(const struct lan78xx *np)
+{
+	unsigned int needed, room = READ_ONCE(np->tx.room);
+
+	if (!lan78xx_tx_queues(np))
+		return room;
+	needed = DIV_ROUND_UP(READ_ONCE(np->tx.pending_bytes), np->sizes.tx_bytes);
+	return room - min(needed, room);
 }
 
 /* Queues a URB, sent or failed, for reclaim. */
@@ -294,7 +305,7 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 }
 
 /* A URB is free, or the packet fits into the open one. Transmit queue locked. */
-static void lan78xx_tx_send(struct lan78xx *np, struct sk_buff *skb)
+static __always_inline void lan78xx_tx_send(struct lan78xx *np, struct sk_buff *skb)
 {
 	bool taken = false;
 
@@ -321,7 +332,7 @@ static void lan78xx_tx_enqueue(struct lan78xx *np, struct sk_buff *skb)
 
 	__skb_queue_tail(&tx->pending, skb);
 	WRITE_ONCE(tx->pending_bytes, tx->pending_bytes + lan78xx_tx_needs(skb));
-	if (!irqmod_tx_queued(&np->queue, lan78xx_tx_room(&np->queue), 1))
+	if (!irqmod_tx_queued(&np->queue, lan78xx_tx_left(np), 1))
 		return;
 	/* Pairs with atomic_dec_return() in lan78xx_tx_complete(). */
 	smp_mb();
@@ -356,7 +367,7 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	}
 	irqmod_tx_begin(&np->queue);
 	/* A reclaim saw room, and packets have used it before it woke the queue. */
-	if (unlikely(!lan78xx_tx_room(&np->queue))) {
+	if (unlikely(!lan78xx_tx_left(np))) {
 		irqmod_tx_full(&np->queue, 1);
 		lan78xx_tx_doorbell(np, true);
 		return NETDEV_TX_BUSY;
@@ -434,15 +445,9 @@ unsigned int lan78xx_tx_bytes(struct irqmod_queue *queue)
 	return tx->bytes_sent - tx->bytes_done;
 }
 
-/* tx_queue: without those that the packets on the queue need. */
 unsigned int lan78xx_tx_room(struct irqmod_queue *queue)
 {
-	const struct lan78xx *np = to_lan78xx(queue);
-	unsigned int needed = 0, room = READ_ONCE(np->tx.room);
-
-	if (lan78xx_tx_queues(np))
-		needed = DIV_ROUND_UP(READ_ONCE(np->tx.pending_bytes), np->sizes.tx_bytes);
-	return room - min(needed, room);
+	return lan78xx_tx_left(to_lan78xx(queue));
 }
 
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
