@@ -305,7 +305,7 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 }
 
 /* A URB is free, or the packet fits into the open one. Transmit queue locked. */
-static __always_inline void lan78xx_tx_send(struct lan78xx *np, struct sk_buff *skb)
+static void lan78xx_tx_send(struct lan78xx *np, struct sk_buff *skb)
 {
 	bool taken = false;
 
