@@ -34,7 +34,8 @@ def test_descriptions_have_the_fields_of_the_kernels(path: Path) -> None:
 
 def _operations() -> set[str]:
     """Functions for the kernel's structures, which describe them: those declared below a comment that says so."""
-    paragraphs = [part for path in ENGINE.glob("*.h") for part in path.read_text().split("\n\n") if part.startswith("/* For struct ")]
+    parts = [part for path in ENGINE.glob("*.h") for part in path.read_text().split("\n\n")]
+    paragraphs = [part for part in parts if part.startswith("/* For struct ")]
     return {name for part in paragraphs for name in re.findall(r"^\w+ (irqmod_\w+)\(", part, re.MULTILINE)}
 
 
