@@ -7,6 +7,14 @@
 
 #include "i82574.h"
 
+/* Of a paper's NIC, which moderates whatever the driver does (Salah & Qahtan, 2009). */
+IRQMOD_PARAMETER(rx_interval_us, uint, 0444,
+		 "With MSI-X: us from an RX interrupt to the next, unless the scheme sets it (default 0)");
+IRQMOD_PARAMETER(rx_delay_us, uint, 0444,
+		 "us that a received frame waits for others (default 0)");
+IRQMOD_PARAMETER(rx_gather, uint, 0444,
+		 "... or until there are so many, up to 63 (default 1)");
+
 #define MASTER_WAIT_US		(80 * USEC_PER_MSEC)
 #define NVM_WAIT_US		(20 * USEC_PER_MSEC)
 #define PHY_CONFIG_MS		25	/* its configuration is loaded (4.6.1) */
@@ -69,6 +77,12 @@ static void hw_bits(struct i82574 *nic)
 	i82574_change(nic, GCR2, 0, GCR2_SET_0);
 }
 
+/* 125 / 32 is 1000 / 256, the units of a microsecond. */
+static u32 itr_of(unsigned int usecs)
+{
+	return min_t(u32, usecs * 125 / 32, ITR_MAX);
+}
+
 /* Vectors, and what a message clears: the cause that it is for. */
 static void hw_vectors(struct i82574 *nic)
 {
@@ -79,7 +93,8 @@ static void hw_vectors(struct i82574 *nic)
 		return;
 	for (i = 0; i < QUEUES; i++) {
 		ivar |= IVAR_RXQ(i, VECTOR_RX(i)) | IVAR_TXQ(i, VECTOR_TX(i));
-		i82574_write(nic, EITR(VECTOR_RX(i)), 0);
+		i82574_write(nic, EITR(VECTOR_RX(i)),
+			     itr_of(irqmod_instrument(rx_interval_us, 0)));
 		i82574_write(nic, EITR(VECTOR_TX(i)), 0);
 	}
 	i82574_write(nic, EITR(VECTOR_OTHER), OTHER_USECS * NSEC_PER_USEC / ITR_NS);
@@ -91,6 +106,9 @@ static void hw_vectors(struct i82574 *nic)
 /* After a reset: everything but what the rings have. */
 void i82574_hw_init(struct i82574 *nic)
 {
+	/* In units of 1.024 us. */
+	u32 delay = irqmod_instrument(rx_delay_us, 0) * 125 / 128;
+	u32 gather = clamp(irqmod_instrument(rx_gather, 1u), 1u, 63u);
 	struct net_device *netdev = nic->port.netdev;
 	unsigned int i;
 
@@ -100,12 +118,12 @@ void i82574_hw_init(struct i82574 *nic)
 	for (i = 0; i < VFTA_WORDS; i++)
 		i82574_write(nic, VFTA(i), nic->vlans[i]);
 	i82574_write(nic, RFCTL, RFCTL_EXTEN);
-	i82574_write(nic, RDTR, 0);
-	i82574_write(nic, RADV, 0);
+	i82574_write(nic, RDTR, delay);
+	i82574_write(nic, RADV, delay);
 	i82574_write(nic, TIDV, 0);
 	i82574_write(nic, TADV, 0);
 	for (i = 0; i < QUEUES; i++)
-		i82574_write(nic, RXDCTL(i), RXDCTL_THRESHOLDS);
+		i82574_write(nic, RXDCTL(i), RXDCTL_THRESHOLDS(gather));
 	i82574_rss_write(nic);
 	i82574_hw_features(nic, netdev->features);
 	i82574_change(nic, CTRL, CTRL_FORCE_SPEED | CTRL_FORCE_DUPLEX |
@@ -266,12 +284,6 @@ void i82574_rx_ack(struct irqmod_queue *queue)
 
 	i82574_write(q->nic, ICR, q->rx_causes);
 	i82574_read(q->nic, STATUS);
-}
-
-/* 125 / 32 is 1000 / 256, the units of a microsecond. */
-static u32 itr_of(unsigned int usecs)
-{
-	return min_t(u32, usecs * 125 / 32, ITR_MAX);
 }
 
 void i82574_moderate(struct irqmod_queue *queue, unsigned int rx_usecs,

@@ -137,6 +137,14 @@ struct i82574_rings {
 	struct i82574_tx_ring tx;
 };
 
+/* Running totals, when rx_arrived() was called last. */
+struct i82574_rx_seen {
+	u32 frames;			/* taken from this queue */
+	u32 all;			/* ... from all */
+	u32 missed;
+	u32 arrived;			/* for this queue */
+};
+
 struct i82574_queue {
 	struct irqmod_queue queue;
 	struct i82574 *nic;
@@ -147,6 +155,7 @@ struct i82574_queue {
 	u32 masked;
 	u32 rx_causes;
 	u32 tx_causes;
+	struct i82574_rx_seen seen;
 	char name[2][IFNAMSIZ + 16];	/* of the interrupts */
 };
 
@@ -179,6 +188,8 @@ struct i82574 {
 	struct mutex mdio_lock;		/* MDIC, and the PHY's pages */
 	spinlock_t counters_lock;	/* the counters, and reads of the chip's */
 	u64 counters[I82574_COUNTERS];	/* sums of all that was read */
+	atomic_t missed;		/* frames, a running total */
+	u32 missed_told;		/* ... of which @counters has so many */
 	struct mii_if_info mii;
 	struct delayed_work link_work;
 	char name[IFNAMSIZ + 8];
@@ -335,6 +346,7 @@ void i82574_self_test(struct net_device *netdev, struct ethtool_test *test,
 /* stats.c */
 void i82574_counters_clear(struct i82574 *nic);
 void i82574_counters_add(struct i82574 *nic);
+bool i82574_rx_arrived(struct irqmod_queue *queue, u32 *arrived);
 void i82574_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 int i82574_get_sset_count(struct net_device *netdev, int sset);

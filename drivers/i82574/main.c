@@ -29,6 +29,7 @@ static const struct irqmod_ops i82574_irqmod_ops = {
 	.tx_outstanding = i82574_tx_outstanding,
 	.tx_bytes = i82574_tx_bytes,
 	.tx_room = i82574_tx_room,
+	.rx_arrived = i82574_rx_arrived,
 	.moderate = i82574_moderate,
 };
 

@@ -107,8 +107,10 @@
 #define RDT(queue)		(0x02818 + 0x100 * (queue))
 #define RDTR			0x02820
 #define RXDCTL(queue)		(0x02828 + 0x100 * (queue))
-/* In descriptors: read ahead 4 or more while the chip has 32 or fewer. */
-#define   RXDCTL_THRESHOLDS	(BIT(24) | 1 << 16 | 4 << 8 | 32)
+/* In descriptors: read ahead 4 or more while the chip has 32 or fewer; write so many back
+ * together.
+ */
+#define   RXDCTL_THRESHOLDS(back)	(BIT(24) | (back) << 16 | 4 << 8 | 32)
 #define RADV			0x0282c
 #define RXCSUM			0x05000
 #define   RXCSUM_IPOFL		BIT(8)

@@ -76,14 +76,50 @@ static const struct {
 	[INTERRUPTS] = { "hw_interrupts", 0x4100 },
 };
 
-static u64 counter_read(const struct i82574 *nic, enum counter c)
+/* Frames dropped because the FIFO was full, a running total. Any context: each reader of
+ * the register adds what its read has cleared.
+ */
+static u32 missed(struct i82574 *nic)
 {
-	u64 value = i82574_read(nic, counters[c].reg);
+	return atomic_add_return(i82574_read(nic, counters[MISSED].reg), &nic->missed);
+}
 
+static u64 counter_read(struct i82574 *nic, enum counter c)
+{
+	u32 before = nic->missed_told;
+	u64 value;
+
+	if (c == MISSED) {
+		nic->missed_told = missed(nic);
+		return nic->missed_told - before;
+	}
+	value = i82574_read(nic, counters[c].reg);
 	/* The upper half second: to read it clears both. */
 	if (counters[c].wide)
 		value |= (u64)i82574_read(nic, counters[c].reg + 4) << 32;
 	return value;
+}
+
+/* The chip does not tell for which queue a frame was that it dropped: each queue has a share
+ * of them like that of the frames taken since it asked last.
+ */
+bool i82574_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
+{
+	struct i82574_queue *q = to_i82574(queue);
+	struct i82574_rx_seen now = { .missed = missed(q->nic) }, *seen = &q->seen;
+	u32 mine = READ_ONCE(queue->rx_frames) - seen->frames;
+	const struct irqmod_queue *each;
+
+	irqmod_for_each_queue(each, queue->port)
+		now.all += READ_ONCE(each->rx_frames);
+	now.frames = seen->frames + mine;
+	/* One more each: there may be drops and no frames. */
+	now.arrived = seen->arrived + mine +
+		      div_u64((u64)(now.missed - seen->missed) * (mine + 1),
+			      now.all - seen->all + queue->port->queues_used);
+	*seen = now;
+	*arrived = now.arrived;
+	return true;
 }
 
 /* After a reset, whose counts are nobody's. */

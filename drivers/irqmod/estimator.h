@@ -21,6 +21,9 @@
  * Thresholds are stored in the unit of the average, 1/256 packet per window, so
  * that a window needs no division or multiplication; divisions are done when a
  * setting changes.
+ *
+ * The cliff belongs to the processor: what it receives on other queues counts with the
+ * queue's average (@others), but not in the average, which is of this queue alone.
  */
 #ifndef IRQMOD_ESTIMATOR_H
 #define IRQMOD_ESTIMATOR_H
@@ -78,13 +81,14 @@ static inline void estimator_no_count(struct estimator *e)
 	e->uncounted++;
 }
 
-/* Ends a window. @arrived: total packets received and dropped, modulo 2^32.
- * Returns true if the scheme changes.
+/* Ends a window. @arrived: total packets received and dropped, modulo 2^32; @others: what
+ * the processor receives on other queues, in the unit of the average. Returns true if the
+ * scheme changes.
  */
-static inline bool estimator_window(struct estimator *e, u32 arrived)
+static inline bool estimator_window(struct estimator *e, u32 arrived, u64 others)
 {
 	u32 packets = arrived - e->arrived;
-	u64 distance, sample = (u64)packets << ESTIMATOR_FRACTION_BITS;
+	u64 load, distance, sample = (u64)packets << ESTIMATOR_FRACTION_BITS;
 	bool far;
 	int side;
 
@@ -104,7 +108,8 @@ static inline bool estimator_window(struct estimator *e, u32 arrived)
 	e->off = far ? side : 0;
 	e->arrived = arrived;
 
-	if (e->above ? e->average < e->cliff1 : e->average > e->cliff2) {
+	load = e->average + others;
+	if (e->above ? load < e->cliff1 : load > e->cliff2) {
 		e->above = !e->above;
 		return true;
 	}

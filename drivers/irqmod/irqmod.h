@@ -146,8 +146,7 @@ struct irqmod_ops {
 	 * @rx_arrived: sets *@arrived to a running total, modulo 2^32, of the
 	 * frames that have arrived: taken, waiting on the ring, or dropped because
 	 * it was full. Called as rx_count(). Returns false if there is no count
-	 * yet. NULL: the hardware does not count drops, or not for each of several
-	 * queues.
+	 * yet. NULL: the hardware does not count drops.
 	 */
 	bool (*rx_arrived)(struct irqmod_queue *queue, u32 *arrived);
 	/**

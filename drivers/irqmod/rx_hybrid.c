@@ -11,6 +11,10 @@
  * is one owner, whenever the timer says that the load has crossed the cliff.
  * Frames carry no NAPI ID: while DE owns the ring a process would poll in vain.
  *
+ * The cliff belongs to the processor: a queue compares with it what the processor
+ * receives on all queues with this scheme, of all interfaces. Each sees nearly the same
+ * sum, and their windows end at different instants, so they change one by one.
+ *
  * rx_above chooses what NAPI does above the cliff. napi, the paper's form: it
  * polls until the ring is empty, and unmasks RX. paced: RX stays masked, and a
  * timer starts each poll, rx-usecs after the last one began. Frames are then taken
@@ -54,6 +58,8 @@ struct irqmod_hybrid {
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
 	u32 switches;		/* between DE and NAPI; written by the timer */
+	atomic_t *cpu_pps;	/* the sum that has this queue's part */
+	u32 pps;		/* the part */
 
 	/* paced. look_ns is written by the poll that starts the timer. While that
 	 * runs, polls take completions only.
@@ -76,6 +82,11 @@ struct irqmod_hybrid {
  * rest is then measured wrong.
  */
 static DEFINE_PER_CPU(u64, hybrid_rested_ns);
+
+/* What a CPU receives on all queues, in packets/s, as their windows find it. A queue's
+ * timer, which is pinned, is on the CPU that takes its interrupts.
+ */
+static DEFINE_PER_CPU(atomic_t, hybrid_cpu_pps);
 
 static bool above_cliff(const struct irqmod_hybrid *h)
 {
@@ -109,6 +120,32 @@ static bool hybrid_arrived(struct irqmod_queue *queue, u32 *arrived)
 	return true;
 }
 
+/* The queue's part of a CPU's sum; NULL: of none. */
+static void hybrid_count(struct irqmod_hybrid *h, atomic_t *cpu_pps, u32 pps)
+{
+	if (h->cpu_pps)
+		atomic_sub(h->pps, h->cpu_pps);
+	if (cpu_pps)
+		atomic_add(pps, cpu_pps);
+	h->cpu_pps = cpu_pps;
+	h->pps = pps;
+}
+
+/* Ends a window; the CPU's other queues count, too. */
+static bool hybrid_estimate(struct irqmod_hybrid *h, u32 arrived)
+{
+	atomic_t *cpu_pps = this_cpu_ptr(&hybrid_cpu_pps);
+	u32 window_ms = h->rx_rate_window_ms, others;
+	bool changes;
+
+	hybrid_count(h, cpu_pps, h->pps);
+	others = atomic_read(cpu_pps) - h->pps;
+	changes = estimator_window(&h->estimator, arrived,
+				   estimator_units(others, window_ms));
+	hybrid_count(h, cpu_pps, estimator_rate_pps(&h->estimator, window_ms));
+	return changes;
+}
+
 static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 {
 	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
@@ -131,7 +168,7 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 	} else if (!h->counting) {
 		estimator_start(&h->estimator, arrived);
 		h->counting = true;
-	} else if (estimator_window(&h->estimator, arrived)) {
+	} else if (hybrid_estimate(h, arrived)) {
 		WRITE_ONCE(h->switches, h->switches + 1);
 	}
 	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
@@ -297,6 +334,7 @@ static void rx_hybrid_stop(struct irqmod_queue *queue)
 	/* There are no polls any more, which alone start the pacer. */
 	hrtimer_cancel(&h->timer);
 	hrtimer_cancel(&h->pacer);
+	hybrid_count(h, NULL, 0);
 	irqmod_de_stop(&h->de);
 }
 

@@ -38,7 +38,7 @@ static struct estimator fresh(u32 cliff_pps, u32 epsilon, u32 window_ms)
 /* A window with @packets arrivals; true: a switch. */
 static bool window(struct estimator *e, u32 packets)
 {
-	return estimator_window(e, e->arrived + packets);
+	return estimator_window(e, e->arrived + packets, 0);
 }
 
 /* @windows windows at a constant rate; returns the number of switches. */
@@ -75,7 +75,7 @@ static u32 worst_permille(u32 rate_pps)
 	for (i = 1; i <= 1000; i++) {
 		u64 estimate, off;
 
-		estimator_window(&e, rate_pps * i * WINDOW / 1000);
+		estimator_window(&e, rate_pps * i * WINDOW / 1000, 0);
 		estimate = estimator_rate_pps(&e, WINDOW);
 		off = estimate > rate_pps ? estimate - rate_pps
 					  : rate_pps - estimate;
@@ -162,7 +162,7 @@ static void test_dropped(void)
 	for (i = 0; i < 50; i++) {
 		taken += 40000 * WINDOW / 1000;
 		dropped += 200000 * WINDOW / 1000;
-		switches += estimator_window(&e, taken + dropped);
+		switches += estimator_window(&e, taken + dropped, 0);
 	}
 	ok(estimator_rate_pps(&e, WINDOW) == 240000,
 	   "taken and dropped frames are counted, also beyond 2^32");
@@ -218,7 +218,7 @@ static void test_bursts(void)
 	for (ms = 1; ms <= 4000; ms++) {
 		count += ms % 20 < 10 ? 2 * CLIFF / 1000 : 0;
 		if (ms % WINDOW == 0)
-			switches += estimator_window(&e, count);
+			switches += estimator_window(&e, count, 0);
 	}
 	printf("# switches in 200 bursts: %d\n", switches);
 	ok(switches < 10, "bursts slightly longer than a window are averaged");
@@ -240,7 +240,7 @@ static void test_uncounted(void)
 			estimator_no_count(&e);
 			continue;
 		}
-		switches += estimator_window(&e, arrived);
+		switches += estimator_window(&e, arrived, 0);
 		rate = estimator_rate_pps(&e, WINDOW);
 		least = rate < least ? rate : least;
 	}
@@ -250,6 +250,25 @@ static void test_uncounted(void)
 	estimator_start(&e, arrived);
 	window(&e, 400);
 	ok(e.average == 100 << ESTIMATOR_FRACTION_BITS, "... and a start forgets them");
+}
+
+/* Two queues of a processor, each below the cliff. */
+static void test_others(void)
+{
+	struct estimator one = fresh(CLIFF, EPSILON, WINDOW);
+	struct estimator two = fresh(CLIFF, EPSILON, WINDOW);
+	u32 packets = 40000 * WINDOW / 1000;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		estimator_window(&one, one.arrived + packets, two.average);
+		estimator_window(&two, two.arrived + packets, one.average);
+	}
+	ok(one.above && two.above, "two queues, together above the cliff: NAPI on both");
+	ok(estimator_rate_pps(&one, WINDOW) <= 40000, "... and each estimates its own load");
+	for (i = 0; i < 100; i++)
+		estimator_window(&one, one.arrived + packets, 0);
+	ok(!one.above, "... the other one is quiet: DE");
 }
 
 static void test_extremes(void)
@@ -276,6 +295,7 @@ int main(void)
 	test_hysteresis();
 	test_bursts();
 	test_uncounted();
+	test_others();
 	test_extremes();
 	printf("1..%d\n", tests);
 	return failures != 0;
