@@ -15,7 +15,13 @@ from typing import Any
 
 from irqlab import Lab
 from irqlab.config.schemes import MODERATED_RX_SCHEMES
+from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods import receiving
+from irqlab.reproduce import trial_rows
+from irqlab.reproduce.salah2009 import rows
+from irqlab.reproduce.session import Session
 from irqlab.trials.forwarding import ForwardingResult
 from tools.pages import RESULTS, Figures, Row, table
 from tools.sets import Tool
@@ -95,7 +101,52 @@ def iperf() -> Iterator[Row]:
                 yield _row("iperf", what, words, mbps=sample.bps / 1e6, idle=sample.idle_ratio)
 
 
-SETS: dict[str, Callable[[], Iterator[Row]]] = {"schemes": schemes, "processors": processors, "xdp": xdp, "iperf": iperf}
+SALAH = TestbedConfig(OURS, nic=NIC, mips=1000)
+"""Salah & Qahtan's cliff is at 100 kpps, and so is about this one."""
+SALAH_CLIFF_PPS = 105_000.0
+"""As `irqlab cliff --rx de` finds it."""
+SALAH_KPPS = (10, 25, 40, 50, 55, 60, 65, 70, 80, 90, 100, 120, 150, 200, 235, 300)
+"""The paper's loads, and one beyond them."""
+SALAH_PLAN = Workload(duration_ns=100_000_000, warmup_ns=40_000_000)
+MODERATED_TO_KPPS = 150
+MODERATIONS = {
+    "no moderation": "",
+    "interval": "rx_interval_us=18",
+    "delay": "rx_delay_us=18 rx_gather=6",
+}
+"""What the paper's NIC may do: 18 us from an interrupt to the next; 18 us, or 6 frames, from the first frame."""
+
+
+def salah() -> Iterator[Row]:
+    """Figures 7(a), (e) and (f) of Salah & Qahtan (2009), with a NIC that moderates and one that does not."""
+    compared = [rows.de(), rows.napi(300), rows.napi(2), rows.hybrid(SALAH_CLIFF_PPS), rows.paced(SALAH_CLIFF_PPS)]
+    with Session(SALAH, jobs=3) as session:
+        batches = []
+        for name, parameters in MODERATIONS.items():
+            testbed = session.testbed(dut=DutConfig(module_parameters=parameters))
+            for row in compared:
+                if parameters and row.scheme in (rows.NAPI_2, rows.PACED):
+                    continue
+                asked = [
+                    ({"what": f"{name}, {row.scheme}, {kpps}", "parameters": parameters},
+                     receiving.spec_of(SALAH_PLAN, kpps * 1e3, row.tuning))
+                    for kpps in SALAH_KPPS
+                    if not parameters or kpps <= MODERATED_TO_KPPS
+                ]  # fmt: skip
+                batches.append(trial_rows.Batch(f"{name}, {row.scheme}", testbed, asked))
+        for columns, r in trial_rows.run(session, "Salah & Qahtan", batches):
+            words = f"--driver {OURS} --nic {NIC} --mips 1000 --module-parameters '{columns['parameters']}'"
+            yield _row("salah", columns["what"], words, pps=r.application_pps, interrupts_per_s=r.interrupts_per_s,
+                       idle=r.cpu_available)  # fmt: skip
+
+
+SETS: dict[str, Callable[[], Iterator[Row]]] = {
+    "schemes": schemes,
+    "processors": processors,
+    "xdp": xdp,
+    "iperf": iperf,
+    "salah": salah,
+}
 
 
 def _number(row: Row, name: str, per: float = 1.0, digits: int = 1) -> str:
