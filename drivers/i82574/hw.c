@@ -291,6 +291,7 @@ void i82574_moderate(struct irqmod_queue *queue, unsigned int rx_usecs,
 {
 	struct i82574 *nic = to_i82574(queue)->nic;
 
+	rx_usecs = rx_usecs ?: irqmod_instrument(rx_interval_us, 0);
 	if (!nic->msix) {
 		i82574_write(nic, ITR, itr_of(min(rx_usecs, tx_usecs)));
 		return;

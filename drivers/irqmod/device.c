@@ -98,7 +98,7 @@ static void swap_rings(struct irqmod_port *port, void *rings)
  */
 int irqmod_resize(struct irqmod_port *port, unsigned int rx_ring, unsigned int tx_ring)
 {
-	unsigned int rx = port->rx_ring, tx = port->tx_ring, tx_frames = port->tx_frames;
+	unsigned int rx = port->rx_ring, tx = port->tx_ring;
 	void *rings = kzalloc(port->rings_bytes, GFP_KERNEL);
 	int err;
 
@@ -114,7 +114,6 @@ int irqmod_resize(struct irqmod_port *port, unsigned int rx_ring, unsigned int t
 	if (err) {
 		swap_rings(port, rings);
 		irqmod_set_rings(port, rx, tx);
-		port->tx_frames = tx_frames;
 		irqmod_reset(port);
 	}
 	port->device->rings_free(port, rings);

@@ -9,23 +9,27 @@
  * frames at line rate fill half the ring. The other half holds the frames that
  * arrive while the softirq runs or when a timer is late.
  */
-unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
+unsigned int irqmod_rx_usecs(const struct irqmod_queue *queue)
 {
-	return port->rx_usecs ?:
+	const struct irqmod_port *port = queue->port;
+
+	return queue->rx_usecs ?:
 	       clamp(port->rx_ring / 2 * WIRE_FRAME_BITS / port->wire_mbps,
 		     (unsigned int)IRQMOD_USECS_MIN,
 		     (unsigned int)IRQMOD_USECS_MAX);
 }
 
-/* The chip's moderation: @usecs between interrupts. Completions wait no longer than a full
- * transmit ring of the shortest frames lasts: the wire must not be idle meanwhile.
+/* The chip's moderation, if it has one: so long between interrupts. Completions wait no longer
+ * than a full transmit ring of the shortest frames lasts: the wire must not be idle meanwhile.
  */
-void irqmod_moderate(struct irqmod_queue *queue, unsigned int usecs)
+void irqmod_moderate(struct irqmod_queue *queue, unsigned int rx_usecs,
+		     unsigned int tx_usecs)
 {
 	const struct irqmod_port *port = queue->port;
 	unsigned int lasts = port->tx_ring * WIRE_FRAME_BITS / port->wire_mbps;
 
-	queue->ops->moderate(queue, usecs, min(usecs, lasts));
+	if (irqmod_can(port, IRQMOD_CAP_MODERATION))
+		queue->ops->moderate(queue, rx_usecs, min(tx_usecs, lasts));
 }
 
 /* Whether rx-usecs has an effect: the scheme has a period, or a USB chip collects frames. */
@@ -34,15 +38,23 @@ static bool rx_waits(const struct irqmod_port *port)
 	return port->rx->period || (port->caps & IRQMOD_CAP_TRANSFERS);
 }
 
-static unsigned int shown_rx_usecs(const struct irqmod_port *port)
+static unsigned int shown_rx_usecs(const struct irqmod_queue *queue)
 {
-	return rx_waits(port) ? irqmod_rx_usecs(port) : 0;
+	return rx_waits(queue->port) ? irqmod_rx_usecs(queue) : 0;
+}
+
+static void get_coalesce(const struct irqmod_queue *queue, struct ethtool_coalesce *ec)
+{
+	ec->use_adaptive_rx_coalesce = queue->port->rx->adaptive;
+	ec->rx_coalesce_usecs = shown_rx_usecs(queue);
+	ec->tx_coalesce_usecs = queue->tx_usecs;
+	ec->tx_max_coalesced_frames = irqmod_tx_frames(queue);
 }
 
 /**
  * irqmod_get_coalesce() - get_coalesce of ethtool_ops
  * @netdev: a netdev with a port
- * @ec: gets rx-usecs, tx-usecs, tx-frames and adaptive-rx
+ * @ec: gets rx-usecs, tx-usecs and tx-frames of the first queue, and adaptive-rx
  * @kec: unused
  * @extack: unused
  *
@@ -52,15 +64,40 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
 {
-	struct irqmod_port *port = irqmod_port(netdev);
-
-	ec->use_adaptive_rx_coalesce = port->rx->adaptive;
-	ec->rx_coalesce_usecs = shown_rx_usecs(port);
-	ec->tx_coalesce_usecs = port->tx_usecs;
-	ec->tx_max_coalesced_frames = port->tx_frames;
+	get_coalesce(irqmod_port(netdev)->queues, ec);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(irqmod_get_coalesce);
+
+static struct irqmod_queue *queue_at(struct net_device *netdev, u32 index)
+{
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, irqmod_port(netdev))
+		if (queue->index == index)
+			return queue;
+	return NULL;
+}
+
+/**
+ * irqmod_get_per_queue_coalesce() - get_per_queue_coalesce of ethtool_ops
+ * @netdev: a netdev with a port
+ * @index: the queue's number
+ * @ec: gets its rx-usecs, tx-usecs and tx-frames, and the port's adaptive-rx
+ *
+ * Return: 0, or -EINVAL if there is no such queue.
+ */
+int irqmod_get_per_queue_coalesce(struct net_device *netdev, u32 index,
+				  struct ethtool_coalesce *ec)
+{
+	const struct irqmod_queue *queue = queue_at(netdev, index);
+
+	if (!queue)
+		return -EINVAL;
+	get_coalesce(queue, ec);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(irqmod_get_per_queue_coalesce);
 
 /* adaptive-rx chooses a scheme that adapts its interrupts, off one that does not. */
 static int set_adaptive(struct irqmod_port *port, bool adaptive,
@@ -77,10 +114,57 @@ static int set_adaptive(struct irqmod_port *port, bool adaptive,
 	return -EOPNOTSUPP;
 }
 
+static bool usecs_valid(unsigned int usecs)
+{
+	return usecs >= IRQMOD_USECS_MIN && usecs <= IRQMOD_USECS_MAX;
+}
+
+static bool rx_usecs_asked(const struct irqmod_queue *queue,
+			   const struct ethtool_coalesce *ec)
+{
+	return ec->rx_coalesce_usecs != shown_rx_usecs(queue);
+}
+
+/* Of the settings for a queue. */
+static int check_coalesce(const struct irqmod_queue *queue,
+			  const struct ethtool_coalesce *ec,
+			  struct netlink_ext_ack *extack)
+{
+	if ((rx_usecs_asked(queue, ec) && !usecs_valid(ec->rx_coalesce_usecs)) ||
+	    !usecs_valid(ec->tx_coalesce_usecs)) {
+		NL_SET_ERR_MSG_MOD(extack, "rx-usecs and tx-usecs: 10 to 100000");
+		return -EINVAL;
+	}
+	if (!ec->tx_max_coalesced_frames ||
+	    ec->tx_max_coalesced_frames > queue->port->tx_ring / 2) {
+		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void set_coalesce(struct irqmod_queue *queue, bool rx_set,
+			 const struct ethtool_coalesce *ec)
+{
+	const struct irqmod_port *port = queue->port;
+
+	/* An unchanged value keeps following the ring size if it did so before. */
+	if (rx_set)
+		queue->rx_usecs = ec->rx_coalesce_usecs;
+	if (ec->tx_max_coalesced_frames != irqmod_tx_frames(queue))
+		queue->tx_frames = ec->tx_max_coalesced_frames;
+	queue->tx_usecs = ec->tx_coalesce_usecs;
+	if (!port->up || !port->tx->changed)
+		return;
+	__netif_tx_lock_bh(queue->txq);
+	port->tx->changed(queue);
+	__netif_tx_unlock_bh(queue->txq);
+}
+
 /**
  * irqmod_set_coalesce() - set_coalesce of ethtool_ops
  * @netdev: a netdev with a port
- * @ec: rx-usecs, tx-usecs, tx-frames and adaptive-rx
+ * @ec: rx-usecs, tx-usecs and tx-frames of all queues, and adaptive-rx
  * @kec: unused
  * @extack: says which values are allowed, and warns if rx-usecs is kept for schemes
  *	with a period
@@ -93,43 +177,50 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct netlink_ext_ack *extack)
 {
 	struct irqmod_port *port = irqmod_port(netdev);
-	bool rx_set = ec->rx_coalesce_usecs != shown_rx_usecs(port);
+	bool rx_set = rx_usecs_asked(port->queues, ec);
 	struct irqmod_queue *queue;
 	int err;
 
-	if ((rx_set && (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
-			ec->rx_coalesce_usecs > IRQMOD_USECS_MAX)) ||
-	    ec->tx_coalesce_usecs < IRQMOD_USECS_MIN ||
-	    ec->tx_coalesce_usecs > IRQMOD_USECS_MAX) {
-		NL_SET_ERR_MSG_MOD(extack, "rx-usecs and tx-usecs: 10 to 100000");
-		return -EINVAL;
-	}
-	if (!ec->tx_max_coalesced_frames ||
-	    ec->tx_max_coalesced_frames > port->tx_ring / 2) {
-		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
-		return -EINVAL;
-	}
-	err = set_adaptive(port, ec->use_adaptive_rx_coalesce, extack);
+	err = check_coalesce(port->queues, ec, extack) ?:
+	      set_adaptive(port, ec->use_adaptive_rx_coalesce, extack);
 	if (err)
 		return err;
-	/* An unchanged value keeps following the ring size if it did so before. */
-	if (rx_set)
-		port->rx_usecs = ec->rx_coalesce_usecs;
 	if (rx_set && !rx_waits(port))
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs: kept; this rx_scheme has no period");
-	irqmod_rx_changed(port);
-	port->tx_usecs = ec->tx_coalesce_usecs;
-	port->tx_frames = ec->tx_max_coalesced_frames;
-	if (!port->up || !port->tx->changed)
-		return 0;
 	irqmod_for_each_queue(queue, port) {
-		__netif_tx_lock_bh(queue->txq);
-		port->tx->changed(queue);
-		__netif_tx_unlock_bh(queue->txq);
+		/* What the others had for themselves does not stay. */
+		queue->rx_usecs = port->queues->rx_usecs;
+		set_coalesce(queue, rx_set, ec);
 	}
+	irqmod_rx_changed(port);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(irqmod_set_coalesce);
+
+/**
+ * irqmod_set_per_queue_coalesce() - set_per_queue_coalesce of ethtool_ops
+ * @netdev: a netdev with a port
+ * @index: the queue's number
+ * @ec: its rx-usecs, tx-usecs and tx-frames; adaptive-rx is a setting of the port
+ *
+ * Context: process, under RTNL.
+ * Return: 0, or -EINVAL or -EOPNOTSUPP; then nothing has changed.
+ */
+int irqmod_set_per_queue_coalesce(struct net_device *netdev, u32 index,
+				  struct ethtool_coalesce *ec)
+{
+	struct irqmod_queue *queue = queue_at(netdev, index);
+	int err = queue ? check_coalesce(queue, ec, NULL) : -EINVAL;
+
+	if (err)
+		return err;
+	if (ec->use_adaptive_rx_coalesce != queue->port->rx->adaptive)
+		return -EOPNOTSUPP;
+	set_coalesce(queue, rx_usecs_asked(queue, ec), ec);
+	irqmod_rx_changed(queue->port);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(irqmod_set_per_queue_coalesce);
 
 /* Those of the port, and those that only each of several queues has: for the port the
  * kernel tells them.

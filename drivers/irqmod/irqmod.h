@@ -223,6 +223,9 @@ struct irqmod_heads {
  * @irq: set by the driver before irqmod_add_queue(): its interrupt, for
  *	synchronize_irq(); 0: a bus driver's completions
  * @tx_irq: the same, of TX causes alone; 0: @irq is of both
+ * @rx_usecs: setting, as the next two: how long a frame may wait; 0: from the ring size
+ * @tx_usecs: how long a packet that has been sent may wait; 0: 1000
+ * @tx_frames: packets per TX interrupt; 0: 128
  * @rx_stats: the driver updates packets, bytes, no_buffer and errors
  * @tx_stats: the driver updates packets, bytes and errors
  * @port: to be read: its port
@@ -285,6 +288,9 @@ struct irqmod_queue {
 	struct irqmod_port *port;
 	int irq;
 	int tx_irq;
+	unsigned int rx_usecs;
+	unsigned int tx_usecs;
+	unsigned int tx_frames;
 	u16 index;
 	/* private: */
 	struct irqmod_queue *next;	/* of the port */
@@ -331,9 +337,6 @@ struct irqmod_queue {
  * @wol: those that wake the machine; RTNL
  * @stat_names: names of the chip's own statistics
  * @stat_count: how many there are
- * @rx_usecs: setting: how long a frame may wait; 0: from the ring size
- * @tx_usecs: setting: how long a packet that has been sent may wait; 0: 1000
- * @tx_frames: setting: packets per TX interrupt; 0: 128
  * @rx_weight: setting: the budget of a NAPI poll; 0: from the ring size
  *
  * Before irqmod_register() the driver sets those up to @wire_mbps, and may set the
@@ -359,9 +362,6 @@ struct irqmod_port {
 	const char (*stat_names)[ETH_GSTRING_LEN];
 	unsigned int stat_count;
 
-	unsigned int rx_usecs;
-	unsigned int tx_usecs;
-	unsigned int tx_frames;
 	unsigned int rx_weight;
 
 	/* private: the engine's */
@@ -656,6 +656,10 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack);
+int irqmod_get_per_queue_coalesce(struct net_device *netdev, u32 index,
+				  struct ethtool_coalesce *ec);
+int irqmod_set_per_queue_coalesce(struct net_device *netdev, u32 index,
+				  struct ethtool_coalesce *ec);
 #define IRQMOD_COALESCE_PARAMS	(ETHTOOL_COALESCE_RX_USECS | \
 				 ETHTOOL_COALESCE_USE_ADAPTIVE_RX | \
 				 ETHTOOL_COALESCE_TX_USECS | \

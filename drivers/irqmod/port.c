@@ -98,8 +98,6 @@ static void add_napi(struct irqmod_queue *queue)
  * @rx_ring: descriptors of the receive ring
  * @tx_ring: packets that the transmit ring holds
  *
- * Lowers tx-frames to what the ring allows.
- *
  * Context: process, under RTNL once the port is registered.
  */
 void irqmod_set_rings(struct irqmod_port *port, unsigned int rx_ring,
@@ -107,7 +105,6 @@ void irqmod_set_rings(struct irqmod_port *port, unsigned int rx_ring,
 {
 	port->rx_ring = rx_ring;
 	port->tx_ring = tx_ring;
-	port->tx_frames = min(port->tx_frames, tx_ring / 2);
 }
 EXPORT_SYMBOL_GPL(irqmod_set_rings);
 
@@ -137,8 +134,10 @@ int irqmod_register(struct irqmod_port *port)
 	irqmod_device_init(port);
 	port->rx = irqmod_rx_default(port);
 	port->tx = irqmod_tx_default(port, port->rx);
-	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
-	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
+	irqmod_for_each_queue(queue, port) {
+		queue->tx_usecs = queue->tx_usecs ?: DEFAULT_TX_USECS;
+		queue->tx_frames = queue->tx_frames ?: DEFAULT_TX_FRAMES;
+	}
 	irqmod_set_rings(port, port->rx_ring, port->tx_ring);
 
 	irqmod_for_each_queue(queue, port) {

@@ -261,7 +261,7 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 	tx_timer_reclaim(queue);
 	if (!tx_timer_needed(queue))
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, irqmod_ktime(queue->port->tx_usecs));
+	hrtimer_forward_now(timer, irqmod_ktime(queue->tx_usecs));
 	return HRTIMER_RESTART;
 }
 
@@ -276,7 +276,7 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 void irqmod_tx_arm(struct irqmod_queue *queue)
 {
 	queue->tx_armed = true;
-	hrtimer_start(&queue->tx_timer, irqmod_ktime(queue->port->tx_usecs),
+	hrtimer_start(&queue->tx_timer, irqmod_ktime(queue->tx_usecs),
 		      HRTIMER_MODE_REL_SOFT);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);

@@ -105,7 +105,7 @@ static void aim_adapt(struct irqmod_queue *queue, struct irqmod_aim *aim)
 	if (usecs == aim->usecs)
 		return;
 	aim->usecs = usecs;
-	irqmod_moderate(queue, usecs);
+	irqmod_moderate(queue, usecs, usecs);
 }
 
 static int rx_aim_poll(struct irqmod_queue *queue, int budget)
@@ -126,7 +126,7 @@ static bool rx_aim_start(struct irqmod_queue *queue)
 	aim_look_tx(queue, aim);
 	aim->rx.class = AIM_LATENCY;
 	aim->tx.class = AIM_LATENCY;
-	irqmod_moderate(queue, aim->usecs);
+	irqmod_moderate(queue, aim->usecs, aim->usecs);
 	irqmod_napi_start(queue);
 	return false;
 }
@@ -134,7 +134,7 @@ static bool rx_aim_start(struct irqmod_queue *queue)
 /* The engine has waited for the poll. */
 static void rx_aim_stop(struct irqmod_queue *queue)
 {
-	irqmod_moderate(queue, 0);
+	irqmod_moderate(queue, 0, 0);
 }
 
 IRQMOD_RX_SCHEME(aim) = {

@@ -9,13 +9,13 @@
  * runs before the timer, transmit and receive softirqs.
  *
  * Under overload the ring never becomes empty, which would starve two groups.
- * The first are the lower softirqs, including the one that frees the skbs of TX
- * interrupts: after as many frames as the ring holds, the tasklet ends and a
- * timer restarts it immediately. The second are the watchdog, RCU and kernel
- * threads: after a quarter of a second, the timer waits for one tick. User
- * processes only get these ticks, which is what the paper calls starvation.
- * (One second was too long: a task that missed one pause had to wait for the
- * next.)
+ * The first are the lower softirqs, and the tasklets of other queues, whose
+ * transmit rings fill while this one forwards to them: after DE_RUN frames the
+ * tasklet ends and a timer restarts it immediately. The second are the watchdog,
+ * RCU and kernel threads: after a quarter of a second, the timer waits for one
+ * tick. User processes only get these ticks, which is what the paper calls
+ * starvation. (One second was too long: a task that missed one pause had to wait
+ * for the next.)
  *
  * An instrument, rx_de_without, disables this. tick: there is no pause of a tick.
  * pauses: there is none at all, as in the paper. Then a lasting overload ends in the
@@ -29,6 +29,7 @@
 #define DE_REST_NS	((u64)TICK_NSEC)
 #define DE_BREATH_NS	1000
 #define DE_PASS		64
+#define DE_RUN		64u
 
 enum de_without {
 	WITHOUT_NOTHING,
@@ -92,7 +93,7 @@ bool irqmod_de_pass(struct irqmod_de *de)
 	irqmod_tx_rx_reclaim(queue);
 	if (taken) {
 		de->frames += taken;
-		if (de->frames < queue->rx_ring ||
+		if (de->frames < min(queue->rx_ring, DE_RUN) ||
 		    de_without(de) == WITHOUT_PAUSES)
 			return true;
 		de_pause(de);
@@ -136,6 +137,10 @@ void irqmod_de_start(struct irqmod_de *de)
 	queue->deliver = irqmod_deliver_stack;
 	queue->rx_deferred = false;
 	queue->rx_in_softirq = true;
+	/* A run for a completion alone costs as much as one for a frame: frames take
+	 * it with them.
+	 */
+	irqmod_moderate(queue, 0, UINT_MAX);
 }
 
 void irqmod_de_stop(struct irqmod_de *de)
@@ -146,6 +151,7 @@ void irqmod_de_stop(struct irqmod_de *de)
 	tasklet_kill(&de->tasklet);
 	hrtimer_cancel(&de->rest_timer);
 	tasklet_kill(&de->tasklet);
+	irqmod_moderate(de->queue, 0, 0);
 }
 
 static void rx_de_work(struct tasklet_struct *tasklet)

@@ -289,7 +289,7 @@ static void rx_hybrid_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_hybrid *h = state;
 
-	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(queue->port) * NSEC_PER_USEC);
+	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(queue) * NSEC_PER_USEC);
 	if (queue->rx_state == h && h->rx_above_weight)
 		queue->napi.weight = h->rx_above_weight;
 }

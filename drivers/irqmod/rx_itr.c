@@ -12,13 +12,17 @@ static int rx_itr_poll(struct irqmod_queue *queue, int budget)
 
 static void rx_itr_changed(struct irqmod_queue *queue, void *state)
 {
+	unsigned int usecs = irqmod_rx_usecs(queue);
+
 	if (queue->rx == &irqmod_rx_itr && READ_ONCE(queue->up))
-		irqmod_moderate(queue, irqmod_rx_usecs(queue->port));
+		irqmod_moderate(queue, usecs, usecs);
 }
 
 static bool rx_itr_start(struct irqmod_queue *queue)
 {
-	irqmod_moderate(queue, irqmod_rx_usecs(queue->port));
+	unsigned int usecs = irqmod_rx_usecs(queue);
+
+	irqmod_moderate(queue, usecs, usecs);
 	irqmod_napi_start(queue);
 	return false;
 }
@@ -26,7 +30,7 @@ static bool rx_itr_start(struct irqmod_queue *queue)
 /* The engine has waited for the poll. */
 static void rx_itr_stop(struct irqmod_queue *queue)
 {
-	irqmod_moderate(queue, 0);
+	irqmod_moderate(queue, 0, 0);
 }
 
 IRQMOD_RX_SCHEME(itr) = {

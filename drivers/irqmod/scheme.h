@@ -314,9 +314,16 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue);
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
 /* ethtool.c */
-unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
-void irqmod_moderate(struct irqmod_queue *queue, unsigned int usecs);
+unsigned int irqmod_rx_usecs(const struct irqmod_queue *queue);
+void irqmod_moderate(struct irqmod_queue *queue, unsigned int rx_usecs,
+		     unsigned int tx_usecs);
 extern const struct netdev_stat_ops irqmod_stat_ops;
+
+/* Packets per TX interrupt: the user's setting, or what the ring allows. */
+static inline unsigned int irqmod_tx_frames(const struct irqmod_queue *queue)
+{
+	return min(queue->tx_frames, queue->port->tx_ring / 2);
+}
 
 /* The budget of a poll: the user's setting, or half the ring. If a poll took the whole
  * ring, the chip would have filled it in the meantime, and dropped frames until the next.

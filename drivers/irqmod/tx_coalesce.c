@@ -22,7 +22,7 @@ static void tx_coalesce_queued(struct irqmod_queue *queue)
 static void tx_coalesce_start(struct irqmod_queue *queue)
 {
 	queue->tx_timed = true;
-	queue->tx_irq_every = queue->port->tx_frames;
+	queue->tx_irq_every = irqmod_tx_frames(queue);
 	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
 		queue->ops->unmask(queue, IRQMOD_TX);
 	else
@@ -31,7 +31,7 @@ static void tx_coalesce_start(struct irqmod_queue *queue)
 
 static void tx_coalesce_changed(struct irqmod_queue *queue)
 {
-	queue->tx_irq_every = queue->port->tx_frames;
+	queue->tx_irq_every = irqmod_tx_frames(queue);
 }
 
 static void tx_coalesce_irq(struct irqmod_queue *queue)

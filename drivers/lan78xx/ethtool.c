@@ -46,8 +46,8 @@ static int lan78xx_set_coalesce(struct net_device *netdev,
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs: 10 to 1092");
 		return -EINVAL;
 	}
-	ec->tx_coalesce_usecs = np->port.tx_usecs;
-	ec->tx_max_coalesced_frames = np->port.tx_frames;
+	ec->tx_coalesce_usecs = np->queue.tx_usecs;
+	ec->tx_max_coalesced_frames = np->queue.tx_frames;
 	if (np->started) {
 		err = lan78xx_set_delay(np, ec->rx_coalesce_usecs);
 		if (err)

@@ -158,7 +158,7 @@ int lan78xx_hw_init(struct lan78xx *np)
 	if (!err && np->phy_fixed)
 		err = lan78xx_set_rgmii(np);
 	if (!err)
-		err = lan78xx_set_delay(np, np->port.rx_usecs);
+		err = lan78xx_set_delay(np, np->queue.rx_usecs);
 	if (!err)
 		err = lan78xx_set_burst(np);
 	if (!err)

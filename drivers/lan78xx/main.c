@@ -326,12 +326,12 @@ static int lan78xx_register(struct lan78xx *np)
 	port->caps = IRQMOD_CAP_TRANSFERS;
 	port->tx_ring = np->speed->pool.tx_urbs;
 	port->rx_ring = RX_RING;
-	port->rx_usecs = RX_USECS;
 	port->wire_mbps = SPEED_1000;
 	port->device = &lan78xx_device_ops;
 	lan78xx_wake_init(np);
 	port->stat_names = lan78xx_counter_names;
 	port->stat_count = LAN78XX_COUNTERS;
+	np->queue.rx_usecs = RX_USECS;
 	irqmod_add_queue(port, &np->queue);
 	err = irqmod_register(port);
 	if (err)

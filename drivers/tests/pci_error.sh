@@ -4,7 +4,7 @@
 # A PCI error stops the interface and a reset brings it back, with its settings: up, down, under traffic and after a suspend.
 # A function that is lost can be removed, and found again if it answers after all.
 . "${0%/*}/tap.sh"
-only_for irqmod_i8255x irqmod_rtl8139cp
+only_for irqmod_i8255x irqmod_i82574 irqmod_rtl8139cp
 only_with_reset
 function=$(device "$IF0")
 was=$(address "$IF0")

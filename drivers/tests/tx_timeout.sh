@@ -25,10 +25,14 @@ if [ ! -e "/sys/module/$DRIVER/parameters/lost_doorbells" ]; then
 	done_testing
 	exit
 fi
-# The watchdog only checks stopped queues: fill a small ring, and omit more doorbells than it has descriptors.
+# The watchdog only checks stopped queues: fill a small ring, and omit more doorbells than that takes. The 82574 stops a queue when
+# 26 of its descriptors are free, too few for the largest packet; of its queues one is used.
+omitted=$((SMALL_RING + 4))
+[ "$DRIVER" != irqmod_i82574 ] || omitted=$((SMALL_RING - 26))
 for tx in $TX_SCHEMES; do
 	check "$tx: unload" unload
-	check "$tx: load, omitting doorbells" load lost_doorbells=$((SMALL_RING + 4))
+	check "$tx: load, omitting doorbells" load lost_doorbells=$omitted
+	[ "$DRIVER" != irqmod_i82574 ] || check "$tx: one queue" ethtool -L "$IF0" combined 1
 	schemes "$IF0" napi "$tx"
 	ethtool -C "$IF0" tx-frames 8
 	ethtool -G "$IF0" rx $SMALL_RING tx $SMALL_RING

@@ -123,7 +123,7 @@ static void rx_ifpoll_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_ifpoll *f = state;
 
-	WRITE_ONCE(f->period, irqmod_ktime(irqmod_rx_usecs(queue->port)));
+	WRITE_ONCE(f->period, irqmod_ktime(irqmod_rx_usecs(queue)));
 	if (queue->rx_state == state)
 		queue->napi.weight = IFPOLL_EACH_BURST;
 }

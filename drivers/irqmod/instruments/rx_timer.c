@@ -237,7 +237,7 @@ static void rx_timer_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_timer *t = state;
 
-	WRITE_ONCE(t->period, irqmod_ktime(irqmod_rx_usecs(queue->port)));
+	WRITE_ONCE(t->period, irqmod_ktime(irqmod_rx_usecs(queue)));
 }
 
 static void rx_timer_init(struct irqmod_queue *queue, void *state)
