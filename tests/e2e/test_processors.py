@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.addresses import INTERFACES, stream
 from irqlab.config.placement import Placement
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
@@ -137,3 +138,28 @@ def test_what_is_placed_is_where_it_was_placed(cli: Cli, tmp_path: Path) -> None
 )
 def test_what_does_not_work_yet_is_refused(refused: Refused, arguments: tuple[str, ...], complaint: str) -> None:
     assert complaint in refused(*arguments, "--driver", "e1000")
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_the_cliff_of_hybrid_is_that_of_a_processor(processors: int) -> None:
+    """Two queues receive two thirds of the cliff each: too much for one processor that has both, and not for two."""
+    cliff_pps, sources, share_pps = 30_000, 16, 2500.0
+    dut_config = DutConfig(schemes=Schemes(rx="hybrid", tx="off", cliff_pps=cliff_pps))
+    placement = Placement.of("eth0-0=0,eth0-1=1", None, None, None, None) if processors == 2 else Placement()
+    bed = Testbed.resolve(
+        TestbedConfig("irqmod_i82574", nic="irqlab-82574", cached=False, cpus=processors, dut=dut_config, placement=placement)
+    )
+    load = Load(share_pps)
+    streams = [stream(0, 1, load.arrivals_json(), load.size_json()) | {"src_port": 49184 + n} for n in range(sources)]
+    for n, one in enumerate(streams):
+        one["src_ip"] = f"{one['src_ip'].rpartition('.')[0]}.{100 + n}"
+    with bed.open() as dut:
+        dut.play_hosts(0)
+        dut.run_trial({"warmup_ns": 0, "duration_ns": 150_000_000, "drain_ns": 1_000_000}, streams)
+        told = dut.run("ethtool", "-S", INTERFACES[0])
+        switches = dut.read(file := f"/sys/class/net/{INTERFACES[0]}/irqmod/rx_switches")[file]
+    received = [int(line.split(":")[1]) for line in told.splitlines() if re.match(r" *queue\d_rx_packets:", line)]
+    whole = sources * share_pps * 0.15
+    assert sum(received) >= whole
+    assert all(0.2 * whole < one < 0.8 * whole for one in received)
+    assert int(str(switches)) == (2 if processors == 1 else 0)

@@ -22,6 +22,7 @@ from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
+from irqlab.setup.nics import our_driver
 
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Measure fewer points, for a first look; the tables say what was left out.")]
@@ -41,7 +42,7 @@ HardwareOption = Annotated[
         help=f"Also measure with a board's costs: {', '.join(boards.names())}, or a file written by irqlab calibrate.",
     ),
 ]
-DriverOption = Annotated[str | None, typer.Option("--driver", help="Kernel module, ours or in-tree; default: the paper's.")]
+DriverOption = Annotated[str | None, typer.Option("--driver", help="Kernel module, ours or in-tree; default: ours for --nic, or the paper's.")]
 
 
 @opt.asks("nic", "kernel", "mips", "ensemble", "perturb", *opt.RUN, driver=["?"])
@@ -65,7 +66,9 @@ def command(
         )
     if long and not chosen.with_long:
         raise IrqlabError(f"{chosen.name} has no long trials; --long is only for {_named(lambda paper: paper.with_long)}")
-    testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
+    asked = request.testbeds[0]
+    ours = our_driver(asked.nic) if asked.nic and not driver else None
+    testbed = replace(asked, driver=driver or ours or chosen.driver)
     out = out or Path("results") / chosen.name
     check_directory(out)
     check_outputs(report_file)

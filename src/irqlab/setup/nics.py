@@ -6,13 +6,14 @@ PCI IDs are as reported by ``info pci`` on QEMU 7.2 and 10.0. A driver's aliases
 (drivers/pci/pci-sysfs.c, modalias_show); depmod and udev match them likewise.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from irqlab.config import engine
 from irqlab.config.schemes import COMBINATIONS, MODERATED_COMBINATIONS, USB_COMBINATIONS, Combination
-from irqlab.setup import SetupError
+from irqlab.setup import SetupError, drivers
 from irqlab.setup.modules import Module
 from irqlab.setup.qemu import Qemu
 
@@ -257,6 +258,20 @@ TABLE: tuple[Nic, ...] = (
 def supported(qemu: Qemu) -> list[Nic]:
     """The NIC models that this QEMU supports."""
     return [nic for nic in TABLE if nic.device_type in qemu.devices()]
+
+
+_DRIVES = re.compile(r'^IRQMOD_DRIVES\("([^"]+)"\)', re.MULTILINE)
+
+
+def our_driver(model: str) -> str | None:
+    """Our driver for a NIC model; None: there is no such model, or no driver."""
+    nic = next((nic for nic in TABLE if nic.model == model.partition("+")[0]), None)
+    for source in drivers.sources() if nic else ():
+        for file in (drivers.home() / source.directory).glob("*.c"):
+            aliases = _DRIVES.findall(file.read_text())
+            if any(fnmatchcase(mine, alias) for alias in aliases for mine in nic.modaliases):
+                return source.module
+    return None
 
 
 def needed_qemu(module: Module, requested: str | None) -> str | None:

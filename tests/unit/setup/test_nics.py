@@ -164,3 +164,18 @@ def test_a_driver_whose_only_card_needs_another_qemu_gets_it() -> None:
     assert nics.needed_qemu(igb, None) == nics.needed_qemu(igb, "igb") == "10.0"
     assert nics.needed_qemu(driver("e1000", pci("8086", "100E")), None) is None
     assert nics.needed_qemu(igb, "no-such-card") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "driver"),
+    [
+        ("irqlab-82574", "irqmod_i82574"),
+        ("i82557b", "irqmod_i8255x"),
+        ("irqlab-8139cp+lost-poll", "irqmod_rtl8139cp"),
+        ("lan7800", "irqmod_lan78xx"),
+        ("tulip", None),
+        ("none", None),
+    ],
+)
+def test_our_driver_for_a_nic(model: str, driver: str | None) -> None:
+    assert nics.our_driver(model) == driver

@@ -50,8 +50,6 @@ class Condition:
     """The transmit scheme; None: the driver's default."""
     interfaces: int = 1
     """How many interfaces receive the load, in equal shares."""
-    cliff_share: float = 1.0
-    """Where hybrid changes, as a share of the cliff."""
 
 
 BASE = Condition("none", "")
@@ -65,10 +63,7 @@ COST = Condition("an interrupt costs 5 µs more", "--cost irq=5000", costs=Costs
 SIGN = Condition("the cliff by throughput", "--cliff-sign throughput", sign="throughput")
 SOFTIRQ_TX = Condition("completions in the softirq", "--tx poll", tx="poll")
 TWO = Condition("two interfaces", "--interfaces 2", interfaces=2)
-TWO_HALVES = Condition(
-    "two interfaces, each with half the cliff", "--interfaces 2 --cliff CLIFF/2", interfaces=2, cliff_share=0.5
-)
-CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO, TWO_HALVES)
+CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO)
 QUICK_CONDITIONS = (BASE, NICE, RULE, BOTH)
 """The conditions of which something is expected."""
 
@@ -115,6 +110,6 @@ def asked(condition: Condition, cliff_pps: float, loads: Sequence[float], worklo
     columns = {"condition": condition.name, "options": condition.options, "kernel": str(condition.kernel)}
     return [
         ({**columns, "scheme": row.name, "load_of_cliff": load}, trial(condition, row, load * cliff_pps, workload))
-        for row in schemes.under_conditions(condition.cliff_share * cliff_pps)
+        for row in schemes.under_conditions(cliff_pps)
         for load in loads
     ]
