@@ -42,7 +42,9 @@ HardwareOption = Annotated[
         help=f"Also measure with a board's costs: {', '.join(boards.names())}, or a file written by irqlab calibrate.",
     ),
 ]
-DriverOption = Annotated[str | None, typer.Option("--driver", help="Kernel module, ours or in-tree; default: ours for --nic, or the paper's.")]
+DriverOption = Annotated[
+    str | None, typer.Option("--driver", help="Kernel module, ours or in-tree; default: ours for --nic, or the paper's.")
+]
 
 
 @opt.asks("nic", "kernel", "mips", "ensemble", "perturb", *opt.RUN, driver=["?"])
