@@ -58,7 +58,8 @@ struct irqmod_hybrid {
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
 	u32 switches;		/* between DE and NAPI; written by the timer */
-	atomic_t *cpu_pps;	/* the sum that has this queue's part */
+	unsigned int cpu;	/* where frames were taken last */
+	atomic_t *cpu_pps;	/* the CPU's sum that has this queue's part */
 	u32 pps;		/* the part */
 
 	/* paced. look_ns is written by the poll that starts the timer. While that
@@ -83,9 +84,7 @@ struct irqmod_hybrid {
  */
 static DEFINE_PER_CPU(u64, hybrid_rested_ns);
 
-/* What a CPU receives on all queues, in packets/s, as their windows find it. A queue's
- * timer, which is pinned, is on the CPU that takes its interrupts.
- */
+/* What a CPU receives on all queues, in packets/s, as their windows find it. */
 static DEFINE_PER_CPU(atomic_t, hybrid_cpu_pps);
 
 static bool above_cliff(const struct irqmod_hybrid *h)
@@ -134,7 +133,7 @@ static void hybrid_count(struct irqmod_hybrid *h, atomic_t *cpu_pps, u32 pps)
 /* Ends a window; the CPU's other queues count, too. */
 static bool hybrid_estimate(struct irqmod_hybrid *h, u32 arrived)
 {
-	atomic_t *cpu_pps = this_cpu_ptr(&hybrid_cpu_pps);
+	atomic_t *cpu_pps = per_cpu_ptr(&hybrid_cpu_pps, READ_ONCE(h->cpu));
 	u32 window_ms = h->rx_rate_window_ms, others;
 	bool changes;
 
@@ -185,6 +184,7 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 
 	if (irqmod_de_rests(de))
 		return;
+	WRITE_ONCE(h->cpu, smp_processor_id());
 	de->frames = 0;
 	while (!READ_ONCE(de->queue->rx_stopping)) {
 		if (above_cliff(h) && !hybrid_polls(h))
@@ -267,6 +267,8 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 	if (READ_ONCE(h->rests))
 		return irqmod_napi_completions(queue);
 	if (hybrid_polls(h)) {
+		/* A thread that polls may move. */
+		WRITE_ONCE(h->cpu, raw_smp_processor_id());
 		if (h->rx_above == ABOVE_PACED)
 			began = local_clock();
 		done = irqmod_napi_pass(queue, budget);
@@ -321,6 +323,7 @@ static bool rx_hybrid_start(struct irqmod_queue *queue)
 	h->asked = false;
 	h->counting = false;
 	h->rests = false;
+	h->cpu = raw_smp_processor_id();
 	rx_hybrid_changed(queue, h);
 	irqmod_de_start(&h->de);
 	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL_PINNED);
