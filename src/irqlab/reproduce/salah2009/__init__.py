@@ -12,7 +12,7 @@ _SOFTIRQS = "because of the kernel's softirqs ([what makes hybrid win](#what-mak
 _POISSON = "because of constant arrivals ([Poisson arrivals](#poisson-arrivals))"
 
 _CLIFF = "[the signs and the closed form under other conditions](#the-cliff-under-other-conditions)"
-_NOT_DROPPED = "not explained: interrupts do not drop here before ([Poisson arrivals](#poisson-arrivals) bend them)"
+_NOT_MODERATED = "because this NIC does not moderate: [one that delays interrupts](#a-nic-that-moderates) shows it"
 
 BECAUSE = {
     "The signs of the cliff coincide": Because("differs", f"because of constant arrivals: {_CLIFF}"),
@@ -28,10 +28,10 @@ BECAUSE = {
         "in part because a poll that finds the ring empty unmasks: with [`paced`](hybrid.md), where RX stays masked, "
         "they are about 5 % of the frames at 1.5 and 2 times the cliff. The rest is not explained",
     ),
-    "Shortly after": Because("differs", "[what Poisson arrivals change](#poisson-arrivals); the drop is not explained"),
-    "After 0.6 times": Because("differs", _NOT_DROPPED),
+    "Shortly after": Because("differs", _NOT_MODERATED),
+    "After 0.6 times": Because("differs", _NOT_MODERATED),
     "NAPI leaves the least": Because("differs", _POISSON),
-    "At 0.5 to 0.7": Because("differs", _NOT_DROPPED),
+    "At 0.5 to 0.7": Because("differs", _NOT_MODERATED),
     "With a budget of 300 ksoftirqd": Because("differs", "in part because of [the kernel's softirqs](#when-ksoftirqd-runs)"),
     "At the cliff hybrid switches least": Because("differs", "as seldom with e = 0.3"),
 }
