@@ -17,6 +17,18 @@ timeout_logged()
 	return 1
 }
 
+# A reset takes the link down for some time.
+linked()
+{
+	tries=$((PATIENCE * 20))
+	while [ $tries -gt 0 ]; do
+		tries=$((tries - 1))
+		{ read -r carrier <"/sys/class/net/$IF0/carrier"; } 2>/dev/null && [ "$carrier" = 1 ] && return
+		usleep 100000
+	done
+	return 1
+}
+
 unload() { rmmod "$DRIVER" && rmmod "$ENGINE"; }
 load() { insmod "$MODULES/$ENGINE.ko" && insmod "$MODULES/$DRIVER.ko" "$@"; }
 
@@ -43,9 +55,11 @@ for tx in $TX_SCHEMES; do
 	ip addr add "${PEER0%.*}.1/24" dev "$IF0"
 	ip link set "$IF0" up
 	ip neigh replace "$PEER0" lladdr "$MAC0" dev "$IF0"
+	check "$tx: a link" linked
 	dmesg -c >/dev/null
 	for _ in $(seq $((SMALL_RING + 4))); do ping -c 1 -W 1 "$PEER0" >/dev/null 2>&1 & done
 	check "$tx: transmit timeout" timeout_logged
+	check "$tx: a link again" linked
 	check "$tx: a host answers again" reaches "$PEER0"
 done
 done_testing
