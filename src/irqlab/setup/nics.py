@@ -266,7 +266,9 @@ _DRIVES = re.compile(r'^IRQMOD_DRIVES\("([^"]+)"\)', re.MULTILINE)
 def our_driver(model: str) -> str | None:
     """Our driver for a NIC model; None: there is no such model, or no driver."""
     nic = next((nic for nic in TABLE if nic.model == model.partition("+")[0]), None)
-    for source in drivers.sources() if nic else ():
+    if nic is None:
+        return None
+    for source in drivers.sources():
         for file in (drivers.home() / source.directory).glob("*.c"):
             aliases = _DRIVES.findall(file.read_text())
             if any(fnmatchcase(mine, alias) for alias in aliases for mine in nic.modaliases):
