@@ -23,12 +23,13 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import tune, tune_views
-from irqlab.methods.tune_trials import Measurer, Offer
+from irqlab.methods.tune_trials import Measurer
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.tuned import SurveyTrial
 from irqlab.tuning import goal, load, space
 from irqlab.tuning.goal import Figures, Settings
+from irqlab.tuning.load import Offer
 from tools.pages import RESULTS, read_rows, table, write_figures, write_rows
 from tools.pages import Figures as Shown
 
@@ -108,7 +109,7 @@ def measured(case: Case) -> Kept:
     wanted = goal.Wanted(goal.goals(case.goal))
     measurer = Measurer(whole, workload, bool(waits), wanted.times)
     asked = load.parse(case.load)
-    offers = [Offer(tuple(asked.rates(0.0))), Offer(tuple(asked.held_back(0.0)), seed=1)]
+    offers = [asked.offer(0.0, DURATION_NS), asked.held_back(0.0, DURATION_NS)]
     points = _points(case, whole)
     grid = _best(measurer, runner, points, offers[0], wanted)
     options = tune.Options(goal=case.goal, load=case.load, application=case.application, ensemble=1)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any, Literal, get_args
 
 from irqlab.errors import IrqlabError
@@ -15,6 +17,9 @@ WIRE_OVERHEAD_BYTES = 20
 
 IMIX = ((64, 7), (594, 4), (1518, 1))
 """Simple IMIX: (frame bytes, weight)."""
+
+MAX_RECORDED = 100_000
+"""Frames of a recording that the tester takes."""
 
 Arrivals = Literal["constant", "poisson", "bursts"]
 ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
@@ -63,7 +68,7 @@ class Load:
     rate_pps: float
     """Frames per second in each direction."""
     size: FrameSize = 64
-    arrivals: Arrivals = "constant"
+    arrivals: Arrivals | Literal["recorded"] = "constant"
     on_ns: int = 1_000_000
     off_ns: int = 1_000_000
     """For `bursts`: rate_pps is sent for on_ns, nothing for off_ns."""
@@ -84,3 +89,73 @@ class Load:
         if self.size == "imix":
             return {"kind": "imix", "mix": [list(entry) for entry in IMIX]}
         return {"kind": "fixed", "frame_bytes": self.size}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Frames as they were recorded."""
+
+    gaps_ns: tuple[int, ...]
+    """From each frame to the next one; from the last one to the first."""
+    frame_bytes: tuple[int, ...]
+    """With FCS."""
+
+    @property
+    def span_ns(self) -> int:
+        """How long it takes."""
+        return sum(self.gaps_ns)
+
+    @property
+    def rate_pps(self) -> float:
+        """The mean rate."""
+        return len(self.gaps_ns) * 1e9 / self.span_ns
+
+    @property
+    def mean_bytes(self) -> float:
+        """The mean size, with FCS."""
+        return sum(self.frame_bytes) / len(self.frame_bytes)
+
+    def section(self, share: float, length_ns: int) -> Recording:
+        """A part of this length, or the whole if it is shorter, that begins after a share of the time.
+
+        It begins with a frame and goes on at the begin of the recording. It has at most MAX_RECORDED frames.
+        """
+        offsets_ns = [0, *accumulate(self.gaps_ns)][:-1]
+        first = next((place for place, at_ns in enumerate(offsets_ns) if at_ns >= share * self.span_ns), 0)
+        gaps_ns = [*self.gaps_ns[first:], *self.gaps_ns[:first]]
+        sizes = [*self.frame_bytes[first:], *self.frame_bytes[:first]]
+        ends_ns = list(accumulate(gaps_ns))
+        frames = next((count for count, end_ns in enumerate(ends_ns, 1) if end_ns >= length_ns), len(gaps_ns))
+        frames = min(frames, MAX_RECORDED)
+        return Recording(tuple(gaps_ns[:frames]), tuple(sizes[:frames]))
+
+    def slower(self, times: float) -> Recording:
+        """The same frames, in so many times the time."""
+        return Recording(stretched(self.gaps_ns, times), self.frame_bytes)
+
+
+def stretched(gaps_ns: Sequence[int], times: float) -> tuple[int, ...]:
+    """Distances that are longer by a factor, without accumulating errors of rounding."""
+    offsets_ns = [0, *(round(at_ns * times) for at_ns in accumulate(gaps_ns))]
+    return tuple(after - before for before, after in pairwise(offsets_ns))
+
+
+@dataclass(frozen=True)
+class RecordedLoad(Load):
+    """A recording, again and again. `rate_pps` is its mean rate."""
+
+    recording: Recording = field(kw_only=True)
+    arrivals: Arrivals | Literal["recorded"] = "recorded"
+
+    @classmethod
+    def of(cls, recording: Recording) -> RecordedLoad:
+        """At its own rate."""
+        return cls(recording.rate_pps, recording=recording)
+
+    def arrivals_json(self) -> dict[str, Any]:
+        """As of Load."""
+        return {"kind": "recorded", "gaps_ns": list(self.recording.gaps_ns)}
+
+    def size_json(self) -> dict[str, Any]:
+        """As of Load."""
+        return {"kind": "recorded", "frame_bytes": list(self.recording.frame_bytes)}

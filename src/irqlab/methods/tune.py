@@ -21,7 +21,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import tune_views
 from irqlab.methods.method import COSTS, DUT, RUN, Lines, Method
-from irqlab.methods.tune_trials import IN_PROCESS, Measurer, Offer, base_pps, ways
+from irqlab.methods.tune_trials import IN_PROCESS, Measurer, base_pps, ways
 from irqlab.methods.tune_views import Decides, Line, Made, Member, Place, Sample, Summary
 from irqlab.perturb import catalogue as perturbations
 from irqlab.results.document import MethodResult
@@ -29,6 +29,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.tuned import SurveyTrial
 from irqlab.tuning import commands, goal, load, space
 from irqlab.tuning.goal import Figures, Settings, Wanted
+from irqlab.tuning.load import Offer
 from irqlab.tuning.search import Answer, Search
 from irqlab.units import host_seconds
 
@@ -49,14 +50,20 @@ class Options:
     """What is wanted, for which load, and what may be varied."""
 
     goal: Annotated[
-        str, typer.Option("--goal", help=f"What to optimise: {', '.join(goal.GOALS)}; several, comma-separated: their product.")
+        str,
+        typer.Option(
+            "--goal",
+            help=f"What to optimise: {', '.join(goal.GOALS)} (CPU, and 10 us for each interrupt: the time to leave idle state C1E); "
+            "several, comma-separated: their product.",
+        ),
     ] = "p99"
     load: Annotated[
         str,
         typer.Option(
             "--load",
             help="A rate (40k), a range (10k-60k), a share of what the defaults manage (80%, 50%-150%), max (the highest rate "
-            f"without loss), or iperf3: {', '.join(load.IPERF)}.",
+            "without loss), a recording of what arrives (FILE.pcap, .pcapng: sizes and gaps), or iperf3: "
+            f"{', '.join(load.IPERF)}.",
         ),
     ] = "80%"
     application: Annotated[
@@ -89,7 +96,7 @@ class Options:
         if found.kind in ("max", "iperf") and waits:
             raise IrqlabError(f"--load {self.load}: the application of --application takes a rate, a share or a range")
         if found.kind == "iperf" and any(one.name in ("p99", "p50") for one in self.wanted().goals):
-            raise IrqlabError(f"--goal {self.goal}: iperf3 has no latency: allowed are throughput, cpu and energy")
+            raise IrqlabError(f"--goal {self.goal}: iperf3 has no latency: allowed are throughput, cpu and awake")
         if not 1 <= self.trials <= MAX_TRIALS:
             raise IrqlabError(f"--trials {self.trials}: allowed are 1 to {MAX_TRIALS}")
         if not 1 <= self.ensemble <= MAX_MEMBERS:
@@ -122,6 +129,10 @@ class _Tuning:
     def __post_init__(self) -> None:
         self.wanted = self.options.wanted()
         self.waits = ways(self.options.application)
+        self.load = load.parse(self.options.load)
+        usual = Workload()
+        if self.load.kind == "recorded" and (self.workload.size, self.workload.arrivals) != (usual.size, usual.arrivals):
+            raise IrqlabError(f"--load {self.options.load}: a recording has its own sizes and arrivals: no --size, no --arrivals")
         self.began_s = time.monotonic()
         self.runner.draft = self._draft
 
@@ -141,12 +152,10 @@ class _Tuning:
         self.interfaces = found.interfaces
         every = space.parameters(found.settable, self.interfaces, self.waits, bench.config.cpus)
         self.space = space.chosen(every, options.only, options.without, options.fixed)
-        self.load = load.parse(options.load)
         self.measurer = Measurer(self.space, self.workload, bool(self.waits), self.wanted.times)
         wait = self.waits[0] if self.waits else ""
         self.base_pps = base_pps(self.runner, self.workload, self.load, bool(self.waits), wait)
-        rates = () if self.load.kind in ("max", "iperf") else tuple(self.load.rates(self.base_pps))
-        self.offer = Offer(rates, self.load.test)
+        self.offer = self.load.offer(self.base_pps, self.workload.duration_ns)
 
     def _result(self) -> MethodResult:
         result = self.runner.result("tune", self.workload)
@@ -265,9 +274,9 @@ class _Tuning:
 
     def _summary(self, search: Search, best: _Best) -> Summary:
         members = self._members(best) if best.settings else [Member(0, best.usual, best.usual)]
-        held = self._beside("held back", self.load.held_back(self.base_pps), best) if self.offer.rates_pps else []
-        top = max(self.offer.rates_pps, default=best.usual.passed if self.load.kind == "max" else 0.0)
-        elsewhere = self._beside("elsewhere", [share * top for share in ELSEWHERE], best) if top else []
+        held = self._beside("held back", self.load.held_back(self.base_pps, self.workload.duration_ns).each, best)
+        most = Offer((best.usual.passed,)) if self.load.kind == "max" else self.offer
+        elsewhere = self._beside("elsewhere", [most.highest(times) for times in ELSEWHERE] if most.rates_pps else [], best)
         changes = self.space.changes(best.settings)
         varied = [one.name for one in self.space.parameters]
         return Summary(
@@ -310,15 +319,14 @@ class _Tuning:
             found.append(Member(number, usual, now))
         return found
 
-    def _beside(self, place: Place, rates: Sequence[float], best: _Best) -> list[tuple[Rate, Figures, Figures]]:
+    def _beside(self, place: Place, offers: Sequence[Offer], best: _Best) -> list[tuple[Rate, Figures, Figures]]:
         """The defaults and the best at other loads."""
         found = []
-        for rate_pps in rates:
-            offer = Offer((rate_pps,), seed=1 if place == "held back" else 0)
+        for offer in offers:
             usual, *others = self.measured(place, [{}, best.settings] if best.settings else [{}], offer)
             now = others[0] if others else usual
             if not isinstance(usual, str) and not isinstance(now, str):
-                found.append((rate_pps, usual, now))
+                found.append((offer.rates_pps[0], usual, now))
         return found
 
 

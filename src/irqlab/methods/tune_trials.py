@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from irqlab.config.schemes import Schemes
+from irqlab.config.traffic import RecordedLoad
 from irqlab.config.workload import Workload
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
@@ -22,7 +23,7 @@ from irqlab.trials.iperf import FOUR, IperfResult
 from irqlab.trials.tuned import tuned
 from irqlab.tuning import goal
 from irqlab.tuning.goal import Figures, Settings
-from irqlab.tuning.load import LoadSpec
+from irqlab.tuning.load import LoadSpec, Offer
 from irqlab.tuning.search import Answer
 from irqlab.tuning.space import BUSY_POLL, PROCESSOR, SUSPEND, WAIT, Space
 
@@ -33,18 +34,6 @@ LEAST_FRAMES = 1000
 """In a window, so that the 99th percentile is one."""
 IN_PROCESS = ("block", "busy-read", "epoll", "epoll-busy", "suspend")
 """Ways to wait that are the application's: threads of NAPI are a setting of the interface."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """Loads that are offered one after another."""
-
-    rates_pps: tuple[float, ...] = ()
-    """Frames/s in each direction; empty: the most without loss, or iperf3."""
-    test: str = ""
-    short: bool = False
-    seed: int = 0
-    """Added to the workload's."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +65,11 @@ class Measurer:
         bench = tuned(runner.bench, self.space.changes(settings), int(processor) if processor else None)
         own = TrialRunner(bench, runner.slots)
         if offer.test:
-            return _of_iperf(own.trial(replace(TESTS[offer.test], costs=self.workload.costs)))
+            return _of_iperf(own.trial(replace(TESTS[offer.test], costs=self.workload.costs)), runner.bench.config.cpus)
         if not offer.rates_pps:
             return self._most(own, offer)
         one = self._received if self.application else self._forwarded
-        return Figures.of([one(own, settings, rate_pps, offer) for rate_pps in offer.rates_pps])
+        return Figures.of([one(own, settings, each) for each in offer.each])
 
     def _at(self, rate_pps: float, offer: Offer) -> Workload:
         found = replace(self.workload, seed=self.workload.seed + offer.seed, histogram=True)
@@ -89,19 +78,27 @@ class Measurer:
         least_ns = LEAST_FRAMES / rate_pps * 1e9
         return replace(found, duration_ns=min(found.duration_ns, max(found.duration_ns // SHORT, round(least_ns))))
 
-    def _forwarded(self, runner: TrialRunner, _: Settings, rate_pps: float, offer: Offer) -> Figures:
-        return _of_forwarding(runner.trial(runner.overload_spec(self._at(rate_pps, offer), rate_pps)))
+    def _forwarded(self, runner: TrialRunner, _: Settings, offer: Offer) -> Figures:
+        (rate_pps,) = offer.rates_pps
+        at = self._at(rate_pps, offer)
+        if not offer.recordings:
+            return _of_forwarding(runner.trial(runner.overload_spec(at, rate_pps)), runner.bench.config.cpus)
+        spec = replace(runner.spec(at, rate_pps), loads=(RecordedLoad.of(offer.recordings[0]),))
+        return _of_forwarding(runner.trial(spec), runner.bench.config.cpus)
 
-    def _received(self, runner: TrialRunner, settings: Settings, rate_pps: float, offer: Offer) -> Figures:
+    def _received(self, runner: TrialRunner, settings: Settings, offer: Offer) -> Figures:
+        (rate_pps,) = offer.rates_pps
         tuning = tuning_of({**self.space.fixed, **settings})
         spec = receiving.spec_of(self._at(rate_pps, offer), rate_pps, tuning)
+        if offer.recordings:
+            spec = replace(spec, load=RecordedLoad.of(offer.recordings[0]), above_line_rate=False)
         taken, echoed = receiving.trials(runner, [spec, replace(spec, echo=True, histogram=True)])
-        return _of_application(taken, echoed, self.times)
+        return _of_application(taken, echoed, self.times, runner.bench.config.cpus)
 
     def _most(self, runner: TrialRunner, offer: Offer) -> Figures:
         found = throughput.run(runner, self._at(1e9, offer))
         at = next(trial for trial in found.trials if trial.offered_pps == found.total_throughput_pps)
-        return _of_forwarding(at)
+        return _of_forwarding(at, runner.bench.config.cpus)
 
 
 def tuning_of(whole: Settings) -> Tuning:
@@ -141,7 +138,7 @@ def ways(text: str | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _of_forwarding(found: ForwardingResult) -> Figures:
+def _of_forwarding(found: ForwardingResult, processors: int) -> Figures:
     times = [stream.latency for stream in found.streams if stream.latency and stream.latency.count]
     whole = len(times) == len(found.streams)
     busy = None if found.idle_ratio is None else 1 - found.idle_ratio
@@ -152,11 +149,11 @@ def _of_forwarding(found: ForwardingResult) -> Figures:
         p50_ns=max(one.p50_ns for one in times) if whole and times else None,
         p99_ns=max(one.p99_ns for one in times) if whole and times else None,
         cpu=busy,
-        energy=None if busy is None else goal.energy(busy, sum(found.counters.interrupts.values()) / loaded_s),
+        awake=None if busy is None else goal.awake(busy, sum(found.counters.interrupts.values()) / loaded_s, processors),
     )
 
 
-def _of_application(taken: ApplicationResult, echoed: ApplicationResult, times: bool) -> Figures:
+def _of_application(taken: ApplicationResult, echoed: ApplicationResult, times: bool, processors: int) -> Figures:
     latency = echoed.latency if echoed.latency and echoed.latency.count else None
     return Figures(
         passed=min(taken.application_pps, echoed.returned_pps) if times else taken.application_pps,
@@ -164,15 +161,15 @@ def _of_application(taken: ApplicationResult, echoed: ApplicationResult, times: 
         p50_ns=latency.p50_ns if latency else None,
         p99_ns=latency.p99_ns if latency else None,
         cpu=taken.cpu_used,
-        energy=goal.energy(taken.cpu_used, taken.interrupts_per_s),
+        awake=goal.awake(taken.cpu_used, taken.interrupts_per_s, processors),
     )
 
 
-def _of_iperf(found: IperfResult) -> Figures:
+def _of_iperf(found: IperfResult, processors: int) -> Figures:
     left = found.soaked_ratio if found.soaked_ratio is not None else found.idle_ratio
     per_s = sum(found.interrupts.values()) * 1e9 / found.counted_ns
     busy = max(0.0, 1 - left)
-    return Figures(found.bps, found.loss_ratio or 0.0, None, None, busy, goal.energy(busy, per_s))
+    return Figures(found.bps, found.loss_ratio or 0.0, None, None, busy, goal.awake(busy, per_s, processors))
 
 
 Evaluation = Callable[[Sequence[Settings]], Iterable[Answer]]

@@ -133,7 +133,7 @@ class Line:
     p50_ns: Annotated[int | None, Col("p50", format=units.duration, optional=True)]
     p99_ns: Annotated[int | None, Col("p99", format=units.duration, optional=True)]
     cpu: Annotated[float | None, Col("CPU", format=units.percent)]
-    energy: Annotated[float | None, Col("awake", format=units.percent, title="CPU, with 10 µs for each interrupt")]
+    awake: Annotated[float | None, Col("awake", format=units.percent, title="CPU, and 10 µs for each interrupt")]
 
     @classmethod
     def of(cls, row: Row) -> list[Line]:
@@ -153,7 +153,7 @@ class Line:
     @classmethod
     def _one(cls, name: str, one: Figures, summary: Summary) -> Line:
         pps, bps = (None, one.passed) if summary.bits else (one.passed, None)
-        return cls(name, pps, bps, one.loss, one.p50_ns, one.p99_ns, one.cpu, one.energy)
+        return cls(name, pps, bps, one.loss, one.p50_ns, one.p99_ns, one.cpu, one.awake)
 
 
 def said(settings: Settings) -> str:
@@ -299,7 +299,7 @@ def _costs(summary: Summary) -> Iterator[str]:
 
 def _others(summary: Summary) -> list[Metric]:
     throughput = BITS if summary.bits else METRICS["throughput"]
-    every = [throughput, *(METRICS[name] for name in ("p50", "p99", "cpu", "energy", "loss"))]
+    every = [throughput, *(METRICS[name] for name in ("p50", "p99", "cpu", "awake", "loss"))]
     return [one for one in every if one.name not in summary.goals]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from irqlab.config.traffic import stretched
 from irqlab.dut.router import Dut
 from irqlab.perturb.perturbation import Perturbation
 
@@ -25,9 +26,13 @@ def _begin(dut: Dut, random: Random) -> None:
 
 def _adjusted(stream: dict[str, Any], rate: float, phase: float) -> dict[str, Any]:
     """`phase` is a part of the time between two frames."""
-    rate_pps = stream["arrivals"]["rate_pps"] * rate
-    later_ns = int(phase * 1e9 / rate_pps)
-    arrivals = {**stream["arrivals"], "rate_pps": rate_pps}
+    arrivals = dict(stream["arrivals"])
+    if arrivals["kind"] == "recorded":
+        arrivals["gaps_ns"] = stretched(arrivals["gaps_ns"], 1 / rate)
+        later_ns = int(phase * sum(arrivals["gaps_ns"]) / len(arrivals["gaps_ns"]))
+    else:
+        arrivals["rate_pps"] *= rate
+        later_ns = int(phase * 1e9 / arrivals["rate_pps"])
     return {**stream, "arrivals": arrivals, "phase_ns": stream.get("phase_ns", 0) + later_ns}
 
 

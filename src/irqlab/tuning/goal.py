@@ -13,7 +13,8 @@ from irqlab.config.values import Count, Rate, Ratio
 from irqlab.errors import IrqlabError
 
 WAKE_S = 10e-6
-"""Energy: what a wake-up costs besides its work, in seconds of a processor that works: leaving a sleep state and entering it."""
+"""How much longer a processor is awake for each interrupt: what Linux has a Skylake need at most to leave the idle state C1E
+(exit_latency in skl_cstates of drivers/idle/intel_idle.c)."""
 MORE_LOSS = 0.001
 """A setting may lose this share of the frames more than the defaults, unless --keep says what may be lost."""
 
@@ -30,7 +31,7 @@ class Figures:
     p99_ns: Count | None
     cpu: Ratio | None
     """Share of the time that the processors work; None: not known."""
-    energy: Ratio | None
+    awake: Ratio | None
     """The same with WAKE_S for each interrupt."""
     each: tuple[Figures, ...] = ()
     """At each of several loads; empty: there is one."""
@@ -55,14 +56,14 @@ class Figures:
             p50_ns=typical([one.p50_ns for one in found]),
             p99_ns=typical([one.p99_ns for one in found]),
             cpu=mean([one.cpu for one in found]),
-            energy=mean([one.energy for one in found]),
+            awake=mean([one.awake for one in found]),
             each=tuple(found),
         )
 
 
-def energy(busy: float, interrupts_per_s: float) -> float:
-    """The share of the time that a processor is awake."""
-    return min(1.0, busy + interrupts_per_s * WAKE_S)
+def awake(busy: float, interrupts_per_s: float, processors: int) -> float:
+    """The share of the time that processors are awake, if every interrupt wakes one from C1E. `interrupts_per_s`: of all."""
+    return min(1.0, busy + interrupts_per_s / processors * WAKE_S)
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,11 @@ METRICS: dict[str, Metric] = {
         Metric("p99", "p99", lambda f: f.p99_ns, units.duration),
         Metric("p50", "p50", lambda f: f.p50_ns, units.duration),
         Metric("cpu", "CPU", lambda f: f.cpu, units.percent),
-        Metric("energy", "CPU awake", lambda f: f.energy, units.percent),
+        Metric("awake", "CPU awake", lambda f: f.awake, units.percent),
         Metric("loss", "loss", lambda f: f.loss, units.percent),
     )
 }
-GOALS = ("throughput", "p99", "p50", "cpu", "energy")
+GOALS = ("throughput", "p99", "p50", "cpu", "awake")
 BITS = Metric("throughput", "throughput", lambda f: f.passed, lambda v: f"{units.mbps(v / 1e6)}{units.NARROW}Mbit/s", more=True)
 """The throughput of iperf."""
 
@@ -112,7 +113,7 @@ _UNITS: dict[str, dict[str, float]] = {
     "p99": {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
     "p50": {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
     "cpu": {"%": 0.01},
-    "energy": {"%": 0.01},
+    "awake": {"%": 0.01},
     "loss": {"%": 0.01, "": 1.0},
 }
 _LIMIT = re.compile(r"(\w+)\s*(<=|>=|<|>|=)\s*([\d.]+)\s*([^\d\s]*)")

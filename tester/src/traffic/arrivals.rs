@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The intended departures of a stream's frames.
 
+use std::sync::Arc;
+
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
 
@@ -18,6 +20,8 @@ pub enum Arrivals {
     Poisson(Poisson),
     /// Equal gaps while on, no frames while off; starts on.
     Bursts(Bursts),
+    /// Distances that were recorded.
+    Recorded(Recorded),
 }
 
 impl Arrivals {
@@ -49,12 +53,33 @@ impl Arrivals {
         })
     }
 
+    /// The first frame departs at once, the next one after the first of these distances (one at least, their sum not 0),
+    /// and so on; after the last distance they begin again.
+    pub fn recorded(gaps_ns: &[u64]) -> Self {
+        let mut cycle_ns = 0_u64;
+        let offsets_ns = gaps_ns
+            .iter()
+            .map(|gap_ns| {
+                let at_ns = cycle_ns;
+                cycle_ns = cycle_ns.saturating_add(*gap_ns);
+                at_ns
+            })
+            .collect();
+        Arrivals::Recorded(Recorded {
+            offsets_ns,
+            cycle_ns,
+            begin_ns: 0,
+            next: 0,
+        })
+    }
+
     /// The next departure.
     pub fn next_ns(&mut self) -> u64 {
         match self {
             Arrivals::Constant(constant) => constant.next_ns(),
             Arrivals::Poisson(poisson) => poisson.next_ns(),
             Arrivals::Bursts(bursts) => bursts.next_ns(),
+            Arrivals::Recorded(recorded) => recorded.next_ns(),
         }
     }
 
@@ -65,6 +90,7 @@ impl Arrivals {
             Arrivals::Constant(constant) => constant.departures_before(horizon_ns),
             Arrivals::Poisson(poisson) => poisson.departures_before(horizon_ns, at_most),
             Arrivals::Bursts(bursts) => bursts.departures_before(horizon_ns),
+            Arrivals::Recorded(recorded) => recorded.departures_before(horizon_ns),
         };
         all.min(at_most)
     }
@@ -164,6 +190,37 @@ impl Bursts {
         whole
             .saturating_mul(each)
             .saturating_add(self.inside.departures_before(rest))
+    }
+}
+
+/// Recorded departures, again and again.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// From the begin of a cycle, in order.
+    offsets_ns: Arc<[u64]>,
+    cycle_ns: u64,
+    begin_ns: u64,
+    next: usize,
+}
+
+impl Recorded {
+    fn next_ns(&mut self) -> u64 {
+        let at_ns = self.begin_ns.saturating_add(self.offsets_ns[self.next]);
+        self.next += 1;
+        if self.next == self.offsets_ns.len() {
+            self.next = 0;
+            self.begin_ns = self.begin_ns.saturating_add(self.cycle_ns);
+        }
+        at_ns
+    }
+
+    fn departures_before(&self, horizon_ns: u64) -> u64 {
+        let whole = horizon_ns / self.cycle_ns;
+        let rest_ns = horizon_ns % self.cycle_ns;
+        let of_rest = self.offsets_ns.partition_point(|at_ns| *at_ns < rest_ns);
+        whole
+            .saturating_mul(self.offsets_ns.len() as u64)
+            .saturating_add(of_rest as u64)
     }
 }
 

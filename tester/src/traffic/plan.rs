@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A trial as the lab asks for it, and the checks whether it is possible.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
@@ -21,6 +22,8 @@ pub const MAX_RATE_PPS: f64 = 100_000_000.0;
 pub const MAX_STREAMS: usize = 256;
 /// The most sizes in a mix.
 pub const MAX_MIX: usize = 64;
+/// The most frames of a recording.
+pub const MAX_RECORDED: usize = 100_000;
 /// The most counters that a trial watches.
 pub const MAX_WATCHED: usize = 64;
 /// The most buckets in a series.
@@ -125,6 +128,9 @@ pub enum ArrivalsPlan {
         on_ns: u64,
         off_ns: u64,
     },
+    Recorded {
+        gaps_ns: Vec<u64>,
+    },
 }
 
 /// A stream's sizes, with FCS.
@@ -134,6 +140,7 @@ pub enum ArrivalsPlan {
 pub enum SizePlan {
     Fixed { frame_bytes: u64 },
     Imix { mix: Vec<(u64, u32)> },
+    Recorded { frame_bytes: Vec<u64> },
 }
 
 impl TrialPlan {
@@ -275,9 +282,12 @@ pub fn check_port(name: &str, port: usize, ports: usize) -> Result<(), String> {
 
 impl ArrivalsPlan {
     fn check(&self) -> Result<(), String> {
-        let (ArrivalsPlan::Constant { rate_pps }
-        | ArrivalsPlan::Poisson { rate_pps }
-        | ArrivalsPlan::Bursts { rate_pps, .. }) = self;
+        let rate_pps = match self {
+            ArrivalsPlan::Constant { rate_pps }
+            | ArrivalsPlan::Poisson { rate_pps }
+            | ArrivalsPlan::Bursts { rate_pps, .. } => rate_pps,
+            ArrivalsPlan::Recorded { gaps_ns } => return check_gaps(gaps_ns),
+        };
         if !(0.001..=MAX_RATE_PPS).contains(rate_pps) {
             return Err(format!("rate_pps is {rate_pps}: 0.001 to {MAX_RATE_PPS}"));
         }
@@ -297,18 +307,41 @@ impl ArrivalsPlan {
     /// The generator for stream number `stream`; `part` tells warm-up (1) from window (0).
     pub fn generator(&self, seed: u64, stream: usize, part: u8) -> Arrivals {
         let milli = |rate_pps: f64| (rate_pps * 1e3).round() as u64;
-        match *self {
-            ArrivalsPlan::Constant { rate_pps } => Arrivals::constant(milli(rate_pps)),
+        match self {
+            ArrivalsPlan::Constant { rate_pps } => Arrivals::constant(milli(*rate_pps)),
             ArrivalsPlan::Poisson { rate_pps } => Arrivals::poisson(
-                milli(rate_pps),
+                milli(*rate_pps),
                 seeded(seed, Purpose::Arrivals, stream, part),
             ),
             ArrivalsPlan::Bursts {
                 rate_pps,
                 on_ns,
                 off_ns,
-            } => Arrivals::bursts(milli(rate_pps), on_ns, off_ns),
+            } => Arrivals::bursts(milli(*rate_pps), *on_ns, *off_ns),
+            ArrivalsPlan::Recorded { gaps_ns } => Arrivals::recorded(gaps_ns),
         }
+    }
+}
+
+/// Whether distances can be played again and again, at no more than [`MAX_RATE_PPS`] on average.
+fn check_gaps(gaps_ns: &[u64]) -> Result<(), String> {
+    check_recorded("gaps_ns", gaps_ns.len())?;
+    let least_ns = (gaps_ns.len() as f64 * 1e9 / MAX_RATE_PPS) as u64;
+    let total_ns = gaps_ns
+        .iter()
+        .fold(0, |total: u64, gap_ns| total.saturating_add(*gap_ns));
+    if !(least_ns..=MAX_TRIAL_NS).contains(&total_ns) {
+        return Err(format!(
+            "gaps_ns are {total_ns} ns together: {least_ns} to {MAX_TRIAL_NS}, a day"
+        ));
+    }
+    Ok(())
+}
+
+fn check_recorded(name: &str, frames: usize) -> Result<(), String> {
+    match (1..=MAX_RECORDED).contains(&frames) {
+        true => Ok(()),
+        false => Err(format!("{name} has {frames} frames: 1 to {MAX_RECORDED}")),
     }
 }
 
@@ -332,6 +365,10 @@ impl SizePlan {
                 }
                 mix.iter().try_for_each(|(bytes, _)| check_size(bytes))
             }
+            SizePlan::Recorded { frame_bytes } => {
+                check_recorded("frame_bytes", frame_bytes.len())?;
+                frame_bytes.iter().try_for_each(check_size)
+            }
         }
     }
 
@@ -340,6 +377,10 @@ impl SizePlan {
         match self {
             SizePlan::Fixed { frame_bytes } => vec![*frame_bytes as usize],
             SizePlan::Imix { mix } => mix.iter().map(|(bytes, _)| *bytes as usize).collect(),
+            SizePlan::Recorded { frame_bytes } => {
+                let distinct: BTreeSet<u64> = frame_bytes.iter().copied().collect();
+                distinct.into_iter().map(|bytes| bytes as usize).collect()
+            }
         }
     }
 
@@ -350,6 +391,12 @@ impl SizePlan {
             SizePlan::Imix { mix } => {
                 let weights = mix.iter().map(|(_, weight)| *weight).collect();
                 Sizes::mix(weights, seeded(seed, Purpose::Sizes, stream, part))
+            }
+            SizePlan::Recorded { frame_bytes } => {
+                let distinct = self.frame_bytes();
+                let place = |bytes: &u64| distinct.partition_point(|one| (*one as u64) < *bytes);
+                let indices = frame_bytes.iter().map(|bytes| place(bytes) as u16).collect();
+                Sizes::Recorded(indices, 0)
             }
         }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! How long a stream's frames are.
 
+use std::sync::Arc;
+
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
 
@@ -13,6 +15,8 @@ pub enum Sizes {
     Fixed,
     /// A mix.
     Mix(Mix),
+    /// These, one after another, again and again: the indices, and the place of the next one.
+    Recorded(Arc<[u16]>, usize),
 }
 
 impl Sizes {
@@ -32,6 +36,11 @@ impl Sizes {
         match self {
             Sizes::Fixed => 0,
             Sizes::Mix(mix) => mix.next_index(),
+            Sizes::Recorded(indices, next) => {
+                let index = indices[*next];
+                *next = (*next + 1) % indices.len();
+                usize::from(index)
+            }
         }
     }
 }

@@ -118,6 +118,17 @@ def test_rates_are_a_few_ppm_lower_and_streams_have_other_phases() -> None:
     assert 0 <= phases[1] < 10_001
 
 
+def test_a_recording_takes_a_few_ppm_longer() -> None:
+    dut = FakeDut()
+    perturb.begin(Member(1, 1, ("rate",)), dut)  # type: ignore[arg-type]
+    gaps_ns = [1_000] * 100_000
+    trial = dut.adjust({"seed": 1, "streams": [{"arrivals": {"kind": "recorded", "gaps_ns": gaps_ns}}]})  # type: ignore[attr-defined]
+    (stream,) = trial["streams"]
+    assert 1 < sum(stream["arrivals"]["gaps_ns"]) / 1e8 <= 1 + 1.01 * rate.SLOWER_BY
+    assert set(stream["arrivals"]["gaps_ns"]) == {1_000, 1_001}
+    assert 0 <= stream["phase_ns"] < 1_001
+
+
 def test_allocators_are_churned_for_whole_ticks() -> None:
     clock = iter((1_000, 3_000_500))
     dut = FakeDut()

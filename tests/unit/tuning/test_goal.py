@@ -8,7 +8,7 @@ import math
 import pytest
 
 from irqlab.errors import IrqlabError
-from irqlab.tuning.goal import METRICS, Figures, Wanted, energy, goals, limits
+from irqlab.tuning.goal import METRICS, Figures, Wanted, awake, goals, limits
 from tests.unit.tuning.spaces import figures
 
 
@@ -44,7 +44,7 @@ def test_bad_limits(text: str) -> None:
 
 
 def test_bad_goals() -> None:
-    with pytest.raises(IrqlabError, match="--goal 'speed': allowed are throughput, p99, p50, cpu, energy"):
+    with pytest.raises(IrqlabError, match="--goal 'speed': allowed are throughput, p99, p50, cpu, awake"):
         goals("speed")
 
 
@@ -70,7 +70,8 @@ def test_gains() -> None:
     assert Wanted(goals("p99")).gain(figures(p99_ns=None), usual) == 0
 
 
-def test_energy() -> None:
-    assert energy(0.5, 10_000) == pytest.approx(0.6)
-    assert energy(0.9, 1e6) == 1.0
-    assert METRICS["energy"].cost(figures(energy=None)) == math.inf
+def test_awake() -> None:
+    assert awake(0.5, 10_000, 1) == pytest.approx(0.6)
+    assert awake(0.5, 10_000, 4) == pytest.approx(0.525)
+    assert awake(0.9, 1e6, 1) == 1.0
+    assert METRICS["awake"].cost(figures(awake=None)) == math.inf

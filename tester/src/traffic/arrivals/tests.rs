@@ -37,6 +37,13 @@ fn every_constant_departure_is_the_floor_of_the_exact_one() {
 }
 
 #[test]
+fn what_was_recorded_is_repeated_with_its_distances() {
+    let mut arrivals = Arrivals::recorded(&[100, 0, 50]);
+    let found: Vec<u64> = (0..7).map(|_| arrivals.next_ns()).collect();
+    assert_eq!(found, [0, 100, 100, 150, 250, 250, 300]);
+}
+
+#[test]
 fn counting_agrees_with_departing() {
     for horizon_ns in [0, 1, 999, 1_000_000, 1_000_001, 7_654_321] {
         for arrivals in [
@@ -47,6 +54,8 @@ fn counting_agrees_with_departing() {
             Arrivals::bursts(1_000_000_000, 9_999, 1),
             Arrivals::bursts(1_000, 1, 0),
             Arrivals::poisson(1_000_000_000, rng(3)),
+            Arrivals::recorded(&[1_000, 0, 5, 998]),
+            Arrivals::recorded(&[0, 0, 7]),
         ] {
             let by_hand = count_by_hand(arrivals.clone(), horizon_ns);
             assert_eq!(

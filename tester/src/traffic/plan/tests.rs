@@ -123,6 +123,31 @@ fn sequence_numbers_have_32_bits() {
 }
 
 #[test]
+fn a_recording_has_distances_and_sizes() {
+    let gaps =
+        |gaps: Vec<u64>| allowed_stream(json!({"arrivals": {"kind": "recorded", "gaps_ns": gaps}}));
+    assert!(gaps(vec![10; MAX_RECORDED]) && !gaps(vec![10; MAX_RECORDED + 1]));
+    assert!(!gaps(vec![]) && !gaps(vec![0, 0]) && gaps(vec![0, 20]) && !gaps(vec![0, 19]));
+    assert!(gaps(vec![DAY_NS]) && !gaps(vec![DAY_NS, 1]));
+    let sizes = |sizes: Vec<u64>| {
+        allowed_stream(json!({"size": {"kind": "recorded", "frame_bytes": sizes}}))
+    };
+    assert!(sizes(vec![64; MAX_RECORDED]) && !sizes(vec![64; MAX_RECORDED + 1]));
+    assert!(!sizes(vec![]) && sizes(vec![64, 1_518]) && !sizes(vec![63]) && !sizes(vec![1_519]));
+}
+
+#[test]
+fn recorded_sizes_come_in_their_order() {
+    let plan = SizePlan::Recorded {
+        frame_bytes: vec![594, 64, 594, 1_518],
+    };
+    let mut sizes = plan.generator(1, 0, 0);
+    let bytes = plan.frame_bytes();
+    let found: Vec<usize> = (0..6).map(|_| bytes[sizes.next_index()]).collect();
+    assert_eq!(found, [594, 64, 594, 1_518, 594, 64]);
+}
+
+#[test]
 fn a_mix_has_sizes_and_weights() {
     let mix = |mix: Vec<(u64, u32)>| allowed_stream(json!({"size": {"kind": "imix", "mix": mix}}));
     assert!(mix(vec![(64, 1); MAX_MIX]));
