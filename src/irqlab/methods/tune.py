@@ -53,7 +53,7 @@ class Options:
         str,
         typer.Option(
             "--goal",
-            help=f"What to optimise: {', '.join(goal.GOALS)} (CPU, and 10 us for each interrupt: the time to leave idle state C1E); "
+            help=f"What to optimise: {', '.join(goal.GOALS)} (CPU, and 10 us for each interrupt, to leave idle state C1E); "
             "several, comma-separated: their product.",
         ),
     ] = "p99"
