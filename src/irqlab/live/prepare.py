@@ -148,7 +148,10 @@ class There:
 
     def run(self, *argv: str) -> str:
         """Runs a command. Raises NotMadeError, or LiveError if the agent is gone."""
-        done = self._remote.guest("exec", argv=list(argv), stdin=None)
+        try:
+            done = self._remote.guest("exec", argv=list(argv), stdin=None)
+        except TesterError as error:
+            raise NotMadeError(f"the device cannot run {argv[0]}; if it has none, install it there ({error})") from error
         if done["code"] != 0:
             raise NotMadeError(f"on the device, `{' '.join(argv)}` failed: {(done['err'] or done['out']).strip()}")
         return str(done["out"])

@@ -7,7 +7,7 @@
 import sys
 from collections.abc import Sequence
 
-from irqlab.setup import IrqlabError, guestimage, headers, host, kernel, qemu
+from irqlab.setup import IrqlabError, guestimage, headers, host, kernel, network, qemu
 from irqlab.setup.say import say
 
 
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str]) -> None:
         say("fetching the DUT's tools (20 MB)")
     guestimage.tools(chosen.release)
     headers.of(chosen)
+    network.programs()  # `irqlab live` is tried in a namespace without a network
     if "--downloads" in arguments:
         return
     image = guestimage.build(chosen.release)

@@ -32,6 +32,7 @@ from irqlab.live.testbed import LiveTestbed, Settings, what_helps
 from irqlab.methods import burst, loss, metrics, throughput
 from irqlab.present.tables import Table
 from irqlab.qemu.cancellation import CancelledError, workers
+from irqlab.qemu.rpc import TesterError
 from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
@@ -520,3 +521,12 @@ def test_only_a_batch_that_ends_during_a_trial_ends_the_ports() -> None:
         begun.wait(10)
         raise IrqlabError("another trial failed")
     assert isinstance(future.exception(), CancelledError)
+
+
+def test_a_program_that_the_device_lacks_is_named() -> None:
+    class Lacking:
+        def guest(self, *_: Any, **__: Any) -> Any:
+            raise TesterError("exec ethtool: No such file or directory (os error 2)")
+
+    with pytest.raises(prepare.NotMadeError, match="the device cannot run ethtool; if it has none, install it there"):
+        prepare.There(Lacking()).run("ethtool", "-i", "eth0")  # type: ignore[arg-type]
