@@ -6,13 +6,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import le
 from pathlib import Path
 from typing import Annotated, Literal
 
 from irqlab import files, units
 from irqlab.config import change
 from irqlab.config.values import Count, Rate, Ratio
-from irqlab.present import plots
+from irqlab.present import plots, tables
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
 from irqlab.present.rows import kpps_text, listed
@@ -149,6 +150,12 @@ class Line:
             if settings and len(missing) == 1 and all(summary.settings.get(name) == value for name, value in settings.items()):
                 known[f"without {missing[0]}"] = figures
         return [cls._one(name, one, summary) for name, one in known.items()]
+
+    @classmethod
+    def short(cls, one: Tried, summary: Summary) -> Line:
+        """Of a setting that was tried in the search."""
+        assert one.figures
+        return cls._one(said(one.settings), one.figures, summary)
 
     @classmethod
     def _one(cls, name: str, one: Figures, summary: Summary) -> Line:
@@ -341,7 +348,7 @@ def printed(row: Row, _: object) -> Iterable[str]:
         yield "now:"
         yield from (f"  {line}" for line in summary.commands)
     for line in summary.in_application:
-        yield f"  {line}"
+        yield f"  # {line}"
     for path, lines in commands.files(_changes(summary), row.summary.interfaces):
         yield f"after every boot: {path}"
         yield from (f"  {line}" for line in lines)
@@ -388,17 +395,31 @@ _AXES: dict[str, tuple[str, Callable[[Figures], float | None]]] = {
 def plots_of(rows: Sequence[Row], number: Numbers) -> Group:
     """The front of each pair of figures, with the defaults and the recommendation on it."""
     group = Group(
-        legend=[Legend("0", "tried"), Legend("grey", "front"), Legend("ring", DEFAULTS), Legend("cross", "recommended")]
+        legend=[Legend("dot", "tried"), Legend("grey", "front"), Legend("ring", DEFAULTS), Legend("cross", "recommended")]
     )
     for row in rows:
         name = f"{row.variant.label}: " if len(rows) > 1 else ""
+        goal = metrics_of(row.summary)[0]
         if better(row.summary):
-            done = [*row.summary.commands, *row.summary.in_application]
-            group.notices.append(Notice("good", f"{name}what to type:", done))
+            done = [*row.summary.commands, *(f"# {line}" for line in row.summary.in_application)]
+            group.notices.append(Notice("good", f"{name}what to type:" if name else "What to type:", done, commands=True))
         for x, y in itertools.combinations(("cpu", "p99", "throughput"), 2):
             if plot := _front(row, x, y, name, number):
                 group.plots.append(plot)
+        best_first = sorted(unbeaten(tried(row)), key=lambda one: goal.cost(one.figures) if one.figures else 0.0)
+        lines = [Line.short(one, row.summary) for one in best_first]
+        group.tables.append(tables.of_lines(Line, lines, f"{name}Settings on the front", "By windows of the search", folded=True))
     return group
+
+
+def unbeaten(found: Sequence[Tried]) -> list[Tried]:
+    """Those that no other one beats: as good in throughput, p99 and CPU, and better in one of them. Of equal ones the first."""
+    costs = [tuple(METRICS[name].cost(one.figures) for name in _AXES) for one in found if one.figures]
+
+    def beats(other: int, one: int) -> bool:
+        return all(map(le, costs[other], costs[one])) and (costs[other] != costs[one] or other < one)
+
+    return [one for place, one in enumerate(found) if not any(beats(other, place) for other in range(len(found)))]
 
 
 def _vary(values: Sequence[float]) -> bool:

@@ -109,15 +109,20 @@ def tick_text(value: float, _: object = None) -> str:
 
 def log_axis(axes: Any, bounds: tuple[float, float]) -> None:
     """Makes the vertical axis, in µs, logarithmic; its bounds: see `log_bounds`."""
-    low, high = bounds
     axes.set_yscale("log")
-    axes.set_ylim(low, high)
+    axes.set_ylim(*bounds)
+    log_ticks(axes.yaxis, bounds)
+    axes.yaxis.set_major_formatter(mpl().FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
+
+
+def log_ticks(axis: Any, bounds: tuple[float, float]) -> None:
+    """Ticks of a logarithmic axis at powers of ten, and at twice and five times these if there is room."""
+    low, high = bounds
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     many = math.log10(high / low) > 2.4
     ticks = [m * 10.0**e for e in decades for m in ((1,) if many else (1, 2, 5)) if low * 0.999 <= m * 10.0**e <= high * 1.001]
-    axes.yaxis.set_major_locator(mpl().FixedLocator(ticks))
-    axes.yaxis.set_minor_locator(mpl().NullLocator())
-    axes.yaxis.set_major_formatter(mpl().FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
+    axis.set_major_locator(mpl().FixedLocator(ticks))
+    axis.set_minor_locator(mpl().NullLocator())
 
 
 def apart(ticks: Sequence[float], linear: bool = False) -> list[float]:

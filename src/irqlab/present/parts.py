@@ -39,6 +39,8 @@ class Notice:
     kind: str
     text: str
     items: Sequence[str] = ()
+    commands: bool = False
+    """The items are a script."""
 
 
 @dataclass

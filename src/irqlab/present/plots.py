@@ -24,6 +24,7 @@ from irqlab.present.drawing import (
     grey_line,
     isolated,
     log_axis,
+    log_ticks,
     mpl,
     right_end,
     svg,
@@ -334,7 +335,7 @@ def cloud(
             scale("log")
             axis = (axes.xaxis, axes.yaxis)[place]
             axis.set_major_formatter(mpl().FuncFormatter(tick_text))
-            axis.set_minor_locator(mpl().NullLocator())
+            log_ticks(axis, (low / 1.2, high * 1.2))
             limit(low / 1.2, high * 1.2)
         else:
             margin = 0.08 * (high - low) or 0.05 * abs(high) or 1.0

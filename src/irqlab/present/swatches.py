@@ -34,12 +34,14 @@ def swatch(look: Style) -> str:
 @cache
 @isolated
 def mark(kind: str) -> str:
-    """A legend's swatch for marks other than series: grey, wire, ring, cross, published, hollow (a bar)."""
+    """A legend's swatch for marks other than lines: grey, wire, dot, ring, cross, published, hollow (a bar)."""
     figure, axes = _empty()
     if kind == "grey":
         axes.plot([1, 43], [8, 8], color=GREY, linewidth=2.5)
     elif kind == "wire":
         axes.plot([22, 22], [0, 16], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)))
+    elif kind == "dot":
+        draw_line(axes, [22], [8], style(0), marker=True)
     elif kind == "published":
         draw_line(axes, [1, 43], [8, 8], replace(published_style(0), colour=INK), marker=False)
         draw_line(axes, [22], [8], replace(published_style(0), colour=INK), marker=True)

@@ -94,7 +94,7 @@ def _names(drivers: Sequence[str]) -> str:
 def _symbols(variants: Sequence[Variant]) -> Markup:
     keys = {str(v.number): swatches.swatch(series.style(v.number)) for v in variants}
     keys |= {f"rank-{n}": swatches.swatch(series.rank_style(n)) for n in range(RANKS)}
-    keys |= {kind: swatches.mark(kind) for kind in ("grey", "wire", "ring", "cross")}
+    keys |= {kind: swatches.mark(kind) for kind in ("grey", "wire", "dot", "ring", "cross")}
     return Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items()))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import pytest
 from irqlab.config.workload import Workload
 from irqlab.dut.agent import DutError
 from irqlab.errors import IrqlabError
-from irqlab.methods import catalogue, tune
+from irqlab.methods import catalogue, tune, tune_views
 from irqlab.methods.tune import METHOD, Options
 from irqlab.present.parts import Numbers
 from irqlab.report import html
 from irqlab.results import document
 from irqlab.results.document import MethodResult
 from irqlab.trials.tuned import SurveyResult, SurveyTrial, TunedTrial
+from irqlab.tuning.search import Tried
 from tests.data.sample_documents import dut
 from tests.unit.fakes import FakeBench, changed, latency, stand_on
 from tests.unit.tuning import spaces
@@ -145,7 +147,18 @@ def test_its_document_is_valid_and_has_a_page(tmp_path: Path) -> None:
     assert group is not None
     assert [plot.title for plot in group.plots] == ["p99 over CPU"]  # the throughput is the same everywhere
     page = html([content])
-    assert "ethtool -C eth0 adaptive-rx off rx-usecs 30" in page
+    assert "<pre>ethtool -C eth0 adaptive-rx off rx-usecs 30\nethtool -C eth1" in page
+    assert "<summary>Settings on the front</summary>" in page
+    assert all(f'id="{key}"' in page for key in re.findall(r'href="#(key-[^"]+)"', page))
+
+
+def test_the_front_is_what_nothing_beats() -> None:
+    figures = {"a": (1.0, 10, 0.5), "b": (1.0, 10, 0.5), "c": (1.0, 12, 0.6), "d": (1.0, 12, 0.4), "e": (2.0, 12, 0.6)}
+    found = [
+        Tried({name: "1"}, spaces.figures(passed=passed, p99_ns=p99_ns, cpu=cpu))
+        for name, (passed, p99_ns, cpu) in figures.items()
+    ]
+    assert ["".join(one.settings) for one in tune_views.unbeaten(found)] == ["a", "d", "e"]
 
 
 def test_files_are_written(tmp_path: Path) -> None:
