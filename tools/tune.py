@@ -15,16 +15,20 @@ import json
 import random
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 
 from irqlab import units
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import tune, tune_views
+from irqlab.methods import catalogue, tune, tune_views
 from irqlab.methods.tune_trials import Measurer
+from irqlab.results import document
+from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
+from irqlab.spread import Spread
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.tuned import SurveyTrial
 from irqlab.tuning import goal, load, space
@@ -36,7 +40,7 @@ from tools.pages import Figures as Shown
 KEPT = RESULTS / "tune.csv"
 COLUMNS = (
     "case", "options", "points", "of", "trials", "default", "grid", "grid_settings", "tune", "tune_settings", "held_default",
-    "held_grid", "held_tune", "p99_default", "p99_tune", "cpu_default", "cpu_tune",
+    "held_grid", "held_tune", "members", "answer",
 )  # fmt: skip
 MOST = 48
 SEED = 1
@@ -49,6 +53,9 @@ KERNEL: dict[str, tuple[str, ...]] = {
 }
 """The grid of what every driver has; a deferral of 10 polls goes with a timeout."""
 DEFERS = "10"
+SHOWN = "e1000e 40 kpps, application"
+"""The case whose answer is on the page."""
+WIDTH = 98
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,10 @@ def measured(case: Case) -> Kept:
     offers = [asked.offer(0.0, DURATION_NS), asked.held_back(0.0, DURATION_NS)]
     points = _points(case, whole)
     grid = _best(measurer, runner, points, offers[0], wanted)
-    options = tune.Options(goal=case.goal, load=case.load, application=case.application, ensemble=1)
-    found = tune.run(runner, workload, options).summary
+    members = 1 if case.grid else tune.MEMBERS
+    options = tune.Options(goal=case.goal, load=case.load, application=case.application, ensemble=members)
+    result = tune.run(runner, workload, options)
+    found = result.summary
     row = {
         "case": case.name,
         "options": case.options,
@@ -128,10 +137,22 @@ def measured(case: Case) -> Kept:
                 continue
             figures = measurer.figures(runner, settings, offer)
             row[prefix + name] = f"{wanted.goals[0].of(figures):.6g}"
-            if not prefix and name != "grid":
-                row |= {f"p99_{name}": f"{figures.p99_ns}", f"cpu_{name}": f"{figures.cpu:.4f}"}
+    if not case.grid:
+        row["members"] = json.dumps(
+            [[one.defaults.p99_ns, one.best.p99_ns, one.defaults.cpu, one.best.cpu] for one in found.members]
+        )
+        row["answer"] = _answer(case, bed, result)
     bed.close()
     return row
+
+
+def _answer(case: Case, bed: Testbed, result: MethodResult) -> str:
+    """What the command prints at its end."""
+    content = document.document(["irqlab", "tune", *case.options.split()], [bed.describe()], [result], complete=True)
+    rows = catalogue.rows([content])
+    said = [*tune_views.verdicts(rows), tune_views.sure(rows)]
+    lines = [*(line for row in rows for line in tune_views.printed(row, None)), "", *(fill(one, WIDTH) for one in said if one)]
+    return "\n".join(lines).replace(units.NARROW, " ").strip() + "\n"
 
 
 def _points(case: Case, whole: space.Space) -> Sequence[Settings]:
@@ -163,7 +184,7 @@ def keep(row: Kept) -> None:
 
 
 def figures() -> Iterator[Shown]:
-    """The table of docs/use/tune.md."""
+    """The tables of docs/use/tune.md, and the answer of a case."""
     rows = read_rows(KEPT) if KEPT.exists() else []
     if not rows:
         return
@@ -183,23 +204,24 @@ def figures() -> Iterator[Shown]:
     lines = [
         [
             f"`{row['options']}`",
-            _recommended(row),
-            *(units.plain(units.duration(float(row[f"p99_{name}"]))) for name in ("default", "tune")),
-            *(units.plain(units.percent(float(row[f"cpu_{name}"]))) for name in ("default", "tune")),
+            *(_spread(row, column, units.duration) for column in (0, 1)),
+            *(_spread(row, column, units.percent) for column in (2, 3)),
         ]
         for row in rows
-        if not row["grid"]
+        if row["members"]
     ]
-    columns = ("`irqlab tune`", "recommended", "p99, defaults", "tuned", "CPU, defaults", "tuned")
-    yield Shown("tune recommended", "python -m tools.tune", table(columns, lines, texts=2))
+    columns = ("`irqlab tune`", "p99, defaults", "tuned", "CPU, defaults", "tuned")
+    yield Shown("tune recommended", "python -m tools.tune", table(columns, lines))
+    for row in rows:
+        if row["case"] == SHOWN:
+            yield Shown("tune answer", f"irqlab tune {row['options']}", f"```\n{row['answer']}```\n")
 
 
-def _recommended(row: Kept) -> str:
-    """By the rule of the command, with one member: more than nothing is gained, and nothing is lost at loads held back."""
-    usual, now, held_usual, held_now = (float(row[name]) for name in ("default", "tune", "held_default", "held_tune"))
-    if usual - now <= tune_views.AS_GOOD * usual or held_now > held_usual:
-        return "keep the defaults"
-    return ", ".join(f"{name} {value}" for name, value in json.loads(row["tune_settings"]).items())
+def _spread(row: Kept, column: int, write: Callable[[float], str]) -> str:
+    """The median and the range of the members."""
+    found = Spread.of([one[column] for one in json.loads(row["members"])])
+    median, low, high = (units.plain(write(value)) for value in (found.median, found.min, found.max))
+    return median if low == high else f"{median} ({low} to {high})"
 
 
 def _written(row: Kept, name: str) -> str:
