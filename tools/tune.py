@@ -17,16 +17,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from textwrap import fill
 
 from irqlab import units
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import catalogue, tune, tune_views
+from irqlab.methods import tune, tune_views
 from irqlab.methods.tune_trials import Measurer
-from irqlab.results import document
-from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.spread import Spread
 from irqlab.trials.testbed import Testbed
@@ -40,7 +37,7 @@ from tools.pages import Figures as Shown
 KEPT = RESULTS / "tune.csv"
 COLUMNS = (
     "case", "options", "points", "of", "trials", "default", "grid", "grid_settings", "tune", "tune_settings", "held_default",
-    "held_grid", "held_tune", "members", "answer",
+    "held_grid", "held_tune", "members", "recommended",
 )  # fmt: skip
 MOST = 48
 SEED = 1
@@ -53,9 +50,6 @@ KERNEL: dict[str, tuple[str, ...]] = {
 }
 """The grid of what every driver has; a deferral of 10 polls goes with a timeout."""
 DEFERS = "10"
-SHOWN = "e1000e 40 kpps, application"
-"""The case whose answer is on the page."""
-WIDTH = 98
 
 
 @dataclass(frozen=True)
@@ -121,8 +115,7 @@ def measured(case: Case) -> Kept:
     grid = _best(measurer, runner, points, offers[0], wanted)
     members = 1 if case.grid else tune.MEMBERS
     options = tune.Options(goal=case.goal, load=case.load, application=case.application, ensemble=members)
-    result = tune.run(runner, workload, options)
-    found = result.summary
+    found = tune.run(runner, workload, options).summary
     row = {
         "case": case.name,
         "options": case.options,
@@ -141,18 +134,9 @@ def measured(case: Case) -> Kept:
         row["members"] = json.dumps(
             [[one.defaults.p99_ns, one.best.p99_ns, one.defaults.cpu, one.best.cpu] for one in found.members]
         )
-        row["answer"] = _answer(case, bed, result)
+        row["recommended"] = tune_views.said(found.settings) if tune_views.better(found) else "keep the defaults"
     bed.close()
     return row
-
-
-def _answer(case: Case, bed: Testbed, result: MethodResult) -> str:
-    """What the command prints at its end."""
-    content = document.document(["irqlab", "tune", *case.options.split()], [bed.describe()], [result], complete=True)
-    rows = catalogue.rows([content])
-    said = [*tune_views.verdicts(rows), tune_views.sure(rows)]
-    lines = [*(line for row in rows for line in tune_views.printed(row, None)), "", *(fill(one, WIDTH) for one in said if one)]
-    return "\n".join(lines).replace(units.NARROW, " ").strip() + "\n"
 
 
 def _points(case: Case, whole: space.Space) -> Sequence[Settings]:
@@ -184,7 +168,7 @@ def keep(row: Kept) -> None:
 
 
 def figures() -> Iterator[Shown]:
-    """The tables of docs/use/tune.md, and the answer of a case."""
+    """The tables of docs/use/tune.md."""
     rows = read_rows(KEPT) if KEPT.exists() else []
     if not rows:
         return
@@ -204,17 +188,15 @@ def figures() -> Iterator[Shown]:
     lines = [
         [
             f"`{row['options']}`",
+            row["recommended"],
             *(_spread(row, column, units.duration) for column in (0, 1)),
             *(_spread(row, column, units.percent) for column in (2, 3)),
         ]
         for row in rows
         if row["members"]
     ]
-    columns = ("`irqlab tune`", "p99, defaults", "tuned", "CPU, defaults", "tuned")
-    yield Shown("tune recommended", "python -m tools.tune", table(columns, lines))
-    for row in rows:
-        if row["case"] == SHOWN:
-            yield Shown("tune answer", f"irqlab tune {row['options']}", f"```\n{row['answer']}```\n")
+    columns = ("`irqlab tune`", "recommended", "p99, defaults", "tuned", "CPU, defaults", "tuned")
+    yield Shown("tune recommended", "python -m tools.tune", table(columns, lines, texts=2))
 
 
 def _spread(row: Kept, column: int, write: Callable[[float], str]) -> str:
