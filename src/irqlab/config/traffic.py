@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -120,13 +121,11 @@ class Recording:
 
         It begins with a frame and goes on at the begin of the recording. It has at most MAX_RECORDED frames.
         """
-        offsets_ns = [0, *accumulate(self.gaps_ns)][:-1]
-        first = next((place for place, at_ns in enumerate(offsets_ns) if at_ns >= share * self.span_ns), 0)
+        offsets_ns = [0, *accumulate(self.gaps_ns)]
+        first = bisect_left(offsets_ns, share * offsets_ns.pop()) % len(offsets_ns)
         gaps_ns = [*self.gaps_ns[first:], *self.gaps_ns[:first]]
         sizes = [*self.frame_bytes[first:], *self.frame_bytes[:first]]
-        ends_ns = list(accumulate(gaps_ns))
-        frames = next((count for count, end_ns in enumerate(ends_ns, 1) if end_ns >= length_ns), len(gaps_ns))
-        frames = min(frames, MAX_RECORDED)
+        frames = min(bisect_left(list(accumulate(gaps_ns)), length_ns) + 1, MAX_RECORDED)
         return Recording(tuple(gaps_ns[:frames]), tuple(sizes[:frames]))
 
     def slower(self, times: float) -> Recording:

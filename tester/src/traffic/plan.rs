@@ -395,7 +395,10 @@ impl SizePlan {
             SizePlan::Recorded { frame_bytes } => {
                 let distinct = self.frame_bytes();
                 let place = |bytes: &u64| distinct.partition_point(|one| (*one as u64) < *bytes);
-                let indices = frame_bytes.iter().map(|bytes| place(bytes) as u16).collect();
+                let indices = frame_bytes
+                    .iter()
+                    .map(|bytes| place(bytes) as u16)
+                    .collect();
                 Sizes::Recorded(indices, 0)
             }
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,17 @@ from irqlab.tuning.search import Tried
 from tests.data.sample_documents import dut
 from tests.unit.fakes import FakeBench, changed, latency, stand_on
 from tests.unit.tuning import spaces
+from tests.unit.tuning.recordings import pcap
 
 BEST = {"adaptive-rx": "off", "rx-usecs": "30"}
 
 
 class Tunable(FakeBench):
     """A bench whose DUT is that of tests.unit.tuning.spaces."""
+
+    def __init__(self, rate: Callable[[float], float]) -> None:
+        super().__init__(rate)
+        self.offered: list[Any] = []
 
     near = False
     """At loads other than the one searched with, settings make it worse."""
@@ -45,11 +51,13 @@ class Tunable(FakeBench):
         answer = spaces.answer(settings)
         if isinstance(answer, str):
             raise DutError(answer)
-        found = self.forwarded(trial.trial)
-        worse = 3 if self.near and settings and trial.trial.loads[0].rate_pps != 40_000 else 1
+        inner: Any = trial.trial
+        self.offered.append(inner)
+        found = self.forwarded(inner)
+        worse = 3 if self.near and settings and inner.loads[0].rate_pps != 40_000 else 1
         times = latency(count=10, p50_ns=answer.p50_ns or 0, p99_ns=(answer.p99_ns or 0) * worse)
         streams = [changed(one, latency=times) for one in found.streams]
-        return replace(found, streams=streams, idle_ns=round((1 - (answer.cpu or 0)) * trial.trial.duration_ns))
+        return replace(found, streams=streams, idle_ns=round((1 - (answer.cpu or 0)) * inner.duration_ns))
 
     def with_member(self, member: Any) -> Any:
         return self
@@ -150,6 +158,27 @@ def test_its_document_is_valid_and_has_a_page(tmp_path: Path) -> None:
     assert "<pre>ethtool -C eth0 adaptive-rx off rx-usecs 30\nethtool -C eth1" in page
     assert "<summary>Settings on the front</summary>" in page
     assert all(f'id="{key}"' in page for key in re.findall(r'href="#(key-[^"]+)"', page))
+
+
+def test_a_recording_is_played_and_judged_elsewhere_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap([(place * 50_000, 60 + place // 100) for place in range(100_000)]))
+    bench = Tunable(lambda rate: rate)
+    result = tune.run(stand_on(bench), Workload(), Options(load=str(path)))
+    assert result.summary.load == "a.pcap (20.0\u202fkpps, 564 bytes on average)"
+    assert [round(rate) for rate, _, _ in result.summary.held_back] == [20_000] * 3
+    assert [round(rate) for rate, _, _ in result.summary.elsewhere] == [5_000, 40_000]
+    (first, *_) = (one for one in result.samples if one.place == "whole")
+    assert [round(rate) for rate in first.rates_pps] == [20_000] * 3
+    played = {one.loads[0].recording.frame_bytes[0] for one in bench.offered if len(one.loads[0].recording.gaps_ns) == 4_000}
+    assert played == {64, 230, 397, 564, 730, 897}  # at sixths of the recording
+
+
+def test_a_recording_has_its_own_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap([(0, 60), (1_000, 60)]))
+    with pytest.raises(IrqlabError, match="no --size, no --arrivals"):
+        tune.run(stand_on(Tunable(lambda rate: rate)), Workload(size=512), Options(load=str(path)))
 
 
 def test_the_front_is_what_nothing_beats() -> None:

@@ -12,11 +12,11 @@ ETHERNET = 1
 def pcap(frames: Sequence[tuple[int, int]], order: str = "<", unit_ns: int = 1, link: int = ETHERNET) -> bytes:
     """Frames (ns, bytes without FCS), of which four bytes are kept."""
     magic = {1: 0xA1B23C4D, 1_000: 0xA1B2C3D4}[unit_ns]
-    found = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65_535, link)
+    found = [struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65_535, link)]
     for at_ns, size in frames:
         seconds, rest_ns = divmod(at_ns, 10**9)
-        found += struct.pack(f"{order}IIII4x", seconds, rest_ns // unit_ns, 4, size)
-    return found
+        found.append(struct.pack(f"{order}IIII4x", seconds, rest_ns // unit_ns, 4, size))
+    return b"".join(found)
 
 
 def pcapng(frames: Sequence[tuple[int, int]], order: str = "<", resolution: int | None = 9, link: int = ETHERNET) -> bytes:
