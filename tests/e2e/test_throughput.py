@@ -9,13 +9,17 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from irqlab import Lab
+from irqlab.config.traffic import RecordedLoad, Recording
 from irqlab.methods import catalogue
+from irqlab.trials.forwarding import ForwardingTrial
+from tests.drivers import pcapng
 from tests.e2e.conftest import Cli
 
 SCHEMA = catalogue.schema()
@@ -93,6 +97,18 @@ def test_poisson_and_imix_and_both_directions() -> None:
     )
     other = lab.trial(10_000, size="imix", arrivals="poisson", bidirectional=True, seed=2)
     assert json.dumps(one.to_json()["streams"]) != json.dumps(other.to_json()["streams"])
+
+
+def test_a_recording_is_played_with_its_gaps_and_sizes(tmp_path: Path) -> None:
+    recording = Recording((50_000, 150_000, 200_000, 100_000), (64, 594, 1518, 65))
+    capture = tmp_path / "played.pcapng"
+    trial = ForwardingTrial((RecordedLoad.of(recording),), duration_ns=2_000_000, warmup_ns=0, capture=str(capture))
+    with Lab("8139cp") as lab:
+        found = lab.testbed.run(trial)
+    assert (found.total("sent"), found.total("lost")) == (16, 0)
+    played = [(at_ns, size + 4) for at_ns, size in pcapng.arrivals(capture, 0)][:16]
+    assert [size for _, size in played] == [*recording.frame_bytes] * 4
+    assert [after - before for (before, _), (after, _) in pairwise(played)] == ([*recording.gaps_ns] * 4)[:-1]
 
 
 @pytest.mark.parametrize("driver", ["8139cp", "e1000", "e100", "e1000e", "pcnet32", "tulip", "ne2k-pci", "vmxnet3"])

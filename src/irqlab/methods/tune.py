@@ -27,7 +27,7 @@ from irqlab.perturb import catalogue as perturbations
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.tuned import SurveyTrial
-from irqlab.tuning import commands, goal, load, space
+from irqlab.tuning import commands, goal, load, pcap, space
 from irqlab.tuning.goal import Figures, Settings, Wanted
 from irqlab.tuning.load import Offer
 from irqlab.tuning.search import Answer, Search
@@ -130,9 +130,13 @@ class _Tuning:
         self.wanted = self.options.wanted()
         self.waits = ways(self.options.application)
         self.load = load.parse(self.options.load)
-        usual = Workload()
-        if self.load.kind == "recorded" and (self.workload.size, self.workload.arrivals) != (usual.size, usual.arrivals):
-            raise IrqlabError(f"--load {self.options.load}: a recording has its own sizes and arrivals: no --size, no --arrivals")
+        if self.load.kind == "recorded":
+            usual = Workload()
+            if (self.workload.size, self.workload.arrivals) != (usual.size, usual.arrivals):
+                raise IrqlabError(
+                    f"--load {self.options.load}: a recording has its own sizes and arrivals: no --size, no --arrivals"
+                )
+            self.workload = replace(self.workload, size=round(pcap.read(self.load.path).mean_bytes))
         self.began_s = time.monotonic()
         self.runner.draft = self._draft
 

@@ -166,6 +166,7 @@ def test_a_recording_is_played_and_judged_elsewhere_in_it(tmp_path: Path) -> Non
     bench = Tunable(lambda rate: rate)
     result = tune.run(stand_on(bench), Workload(), Options(load=str(path)))
     assert result.summary.load == "a.pcap (20.0\u202fkpps, 564 bytes on average)"
+    assert result.frame_bytes == 564
     assert [round(rate) for rate, _, _ in result.summary.held_back] == [20_000] * 3
     assert [round(rate) for rate, _, _ in result.summary.elsewhere] == [5_000, 40_000]
     (first, *_) = (one for one in result.samples if one.place == "whole")
