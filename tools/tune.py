@@ -189,13 +189,14 @@ def figures() -> Iterator[Shown]:
         [
             f"`{row['options']}`",
             row["recommended"],
+            str(len(json.loads(row["members"]))),
             *(_spread(row, column, units.duration) for column in (0, 1)),
             *(_spread(row, column, units.percent) for column in (2, 3)),
         ]
         for row in rows
         if row["members"]
     ]
-    columns = ("`irqlab tune`", "recommended", "p99, defaults", "tuned", "CPU, defaults", "tuned")
+    columns = ("`irqlab tune`", "recommended", "members", "p99, defaults", "tuned", "CPU, defaults", "tuned")
     yield Shown("tune recommended", "python -m tools.tune", table(columns, lines, texts=2))
 
 
