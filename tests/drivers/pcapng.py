@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+from irqlab.errors import IrqlabError
 from irqlab.tuning.pcap import PACKET, blocks, options
 
 _FLAGS = 2
@@ -26,11 +27,15 @@ def arrivals(path: Path, port: int) -> list[tuple[int, int]]:
 def _frames(path: Path, port: int, direction: int) -> list[tuple[int, int]]:
     data = path.read_bytes()
     found: list[tuple[int, int]] = []
+    end = 0
     for one in blocks(data):
+        end = one.end + 4
         if one.kind != PACKET:
             continue
         interface, high, low, captured, whole = struct.unpack_from(f"{one.order}IIIII", data, one.at)
         flags = dict(options(data, one.at + 20 + (captured + 3) // 4 * 4, one.end, one.order)).get(_FLAGS)
         if interface == port and flags and struct.unpack(f"{one.order}I", flags)[0] & 3 == direction:
             found.append((high << 32 | low, whole))
+    if end != len(data):
+        raise IrqlabError(f"{path} is not a whole pcapng file")
     return found

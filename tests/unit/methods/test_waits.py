@@ -92,8 +92,8 @@ def test_ways_that_a_scheme_cannot_have_are_said() -> None:
     assert {s.wait for s in found.samples} == {"block", "epoll"}
     assert found.summary.impossible == ["suspend"]
     row = SimpleNamespace(variant=SimpleNamespace(label="x de"), summary=found.summary)
-    assert list(application._told(row, None)) == ["x de: not measured: suspend needs --rx aim,dim,itr,napi"]  # type: ignore[arg-type]
-    with pytest.raises(IrqlabError, match=r"--wait suspend: not with --rx de \(suspend needs --rx aim,dim,itr,napi\)"):
+    assert list(application._told(row, None)) == ["x de: not measured: suspend needs --rx aim,dim,howto,itr,napi"]  # type: ignore[arg-type]
+    with pytest.raises(IrqlabError, match=r"--wait suspend: not with --rx de \(suspend needs --rx aim,dim,howto,itr,napi\)"):
         measured("de", wait="suspend", rate="1000")
 
 
