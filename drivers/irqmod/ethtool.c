@@ -118,8 +118,9 @@ static int check_coalesce(const struct irqmod_queue *queue,
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs and tx-usecs: 10 to 100000");
 		return -EINVAL;
 	}
-	if (!ec->tx_max_coalesced_frames ||
-	    ec->tx_max_coalesced_frames > queue->port->tx_ring / 2) {
+	if (ec->tx_max_coalesced_frames != irqmod_tx_frames(queue) &&
+	    (!ec->tx_max_coalesced_frames ||
+	     ec->tx_max_coalesced_frames > queue->port->tx_ring / 2)) {
 		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
 		return -EINVAL;
 	}
