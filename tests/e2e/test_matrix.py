@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -43,7 +44,7 @@ class Place:
         wrapper = home / "qemu"
         restores = '*" -incoming "*'
         wrapper.write_text(
-            f'#!/bin/sh\ncase " $* " in {restores}) echo run >>"$IRQLAB_TEST_RUNS" ;; esac\nexec {qemu.find().path} "$@"\n'
+            f'#!/bin/sh\ncase " $* " in {restores}) echo run >>"$IRQLAB_TEST_RUNS" ;; esac\nexec {shlex.join(qemu.find().command)} "$@"\n'
         )
         wrapper.chmod(0o755)
         self.environment = {
