@@ -47,7 +47,8 @@ static int lan78xx_set_coalesce(struct net_device *netdev,
 		return -EINVAL;
 	}
 	ec->tx_coalesce_usecs = np->queue.tx_usecs;
-	ec->tx_max_coalesced_frames = np->queue.tx_frames;
+	ec->tx_max_coalesced_frames = min(np->queue.tx_frames,
+					  np->port.tx_ring / 2);
 	if (np->started) {
 		err = lan78xx_set_delay(np, ec->rx_coalesce_usecs);
 		if (err)

@@ -43,9 +43,8 @@ class Place:
         (home / "tmp").mkdir()
         wrapper = home / "qemu"
         restores = '*" -incoming "*'
-        wrapper.write_text(
-            f'#!/bin/sh\ncase " $* " in {restores}) echo run >>"$IRQLAB_TEST_RUNS" ;; esac\nexec {shlex.join(qemu.find().command)} "$@"\n'
-        )
+        start = shlex.join(qemu.find().command)
+        wrapper.write_text(f'#!/bin/sh\ncase " $* " in {restores}) echo run >>"$IRQLAB_TEST_RUNS" ;; esac\nexec {start} "$@"\n')
         wrapper.chmod(0o755)
         self.environment = {
             **os.environ,
