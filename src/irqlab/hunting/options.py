@@ -24,6 +24,7 @@ MAX_STEP = 10_000_000_000
 """With few instants the lab itself chooses long steps, and offers them for a replay: 10 s at 1000 MIPS."""
 MAX_TRACES = 100
 MAX_SWITCHES = 16
+MAX_AFTER_NS = 1_000_000
 MAX_PERIOD_NS = 10_000_000_000
 CHANGE_INSTANTS = 1_000
 
@@ -148,7 +149,7 @@ class Options:
             ("--first", self.first, 1, MAX_BURST),
             ("--burst", self.burst, 1, MAX_BURST),
             ("--irq-delay", self.irq_delay, 0, 1_000_000),
-            ("--irq-after", self.irq_after or 0, 0, 1_000_000),
+            ("--irq-after", self.irq_after or 0, 0, MAX_AFTER_NS),
             ("--write-delay", self.write_delay, 0, 1_000_000),
             ("--step", self.step, 1, MAX_STEP),
             ("--instants", 1 if self.instants is None else self.instants, 1, 10**7),

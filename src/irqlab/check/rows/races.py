@@ -28,7 +28,7 @@ from irqlab.check.subject import Subject
 from irqlab.config.workload import Workload
 from irqlab.dut.agent import NotSupportedError
 from irqlab.hunting.cases import ALONE_PAIRS
-from irqlab.hunting.options import CHANGE_KINDS, INTERRUPTS, PORTS, SAME, Options
+from irqlab.hunting.options import CHANGE_KINDS, INTERRUPTS, MAX_AFTER_NS, PORTS, SAME, Options
 from irqlab.hunting.search import NotAloneError
 from irqlab.methods import catalogue
 from irqlab.methods import hunt as hunting
@@ -153,8 +153,8 @@ def _interrupts_after(place: Workplace) -> Outcome:
     runner = TimedRunner(place.testbed, place.allowance, place.progress)
     alone = runner.trial(HuntTrial(pairs=ALONE_PAIRS, first_gap_ns=0, step_ns=0, frames=0))
     takes_ns = max((one or 0 for one in alone.first.latencies_ns), default=0)
-    after_ns = [round(part * takes_ns) for part in AFTER]
-    near = Options(end=NEAR * takes_ns)
+    after_ns = [min(round(part * takes_ns), MAX_AFTER_NS) for part in AFTER]
+    near = Options(end=NEAR * takes_ns or None)  # a frame that alone is lost: the hunt says so
     passes = [(replace(near, irq_after=one, instants=instants), 64) for instants in (FEW_AFTER, FEW) for one in after_ns]
     return _passes(place, "an interrupt after each arrival", passes)
 
