@@ -21,12 +21,11 @@ import pytest
 
 from irqlab.methods import catalogue
 from irqlab.setup import qemu
-from irqlab.setup.paths import cache_dir
 from tests.e2e.conftest import COMMAND, heed_interrupts
+from tests.own_cache import own_cache
 
 GRID = ("matrix", "--driver", "8139cp", "--driver", "irqmod_rtl8139cp", "--schemes", "napi+off", "--size", "1518")
 SHORT = ("--duration", "0.02", "--warmup", "0.01", "--jobs", "1", "--out", "out")
-PRIVATE = ("trials", "cluster")
 
 
 class Place:
@@ -34,10 +33,7 @@ class Place:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        (home / "cache").mkdir(parents=True)
-        for entry in cache_dir().iterdir():
-            if entry.name not in PRIVATE:
-                (home / "cache" / entry.name).symlink_to(entry)
+        cache = own_cache(home, "trials", "cluster")
         self.log = home / "runs"
         self.log.touch()
         (home / "tmp").mkdir()
@@ -48,7 +44,7 @@ class Place:
         wrapper.chmod(0o755)
         self.environment = {
             **os.environ,
-            "IRQLAB_CACHE": str(home / "cache"),
+            "IRQLAB_CACHE": str(cache),
             "IRQLAB_QEMU": str(wrapper),
             "IRQLAB_FRESH": "1",  # a QEMU for each trial, so that they can be counted
             "IRQLAB_TEST_RUNS": str(self.log),

@@ -19,6 +19,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials import cache as trialcache
 from irqlab.trials.initial import InitialState
 from tests.e2e.conftest import Cli, Refused
+from tests.own_cache import own_cache
 
 DRIVER = "irqmod_i8255x"
 SHORT = {"duration_ns": 10_000_000, "warmup_ns": 2_000_000}
@@ -27,12 +28,7 @@ SHORT = {"duration_ns": 10_000_000, "warmup_ns": 2_000_000}
 @pytest.fixture
 def no_trials_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache as it is, but without trials."""
-    from irqlab.setup import paths
-
-    for entry in paths.cache_dir().iterdir():
-        if entry.name != "trials":
-            (tmp_path / entry.name).symlink_to(entry)
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "trials")))
 
 
 @pytest.mark.usefixtures("no_trials_kept")

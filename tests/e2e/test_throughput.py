@@ -21,6 +21,7 @@ from irqlab.methods import catalogue
 from irqlab.trials.forwarding import ForwardingTrial
 from tests.drivers import pcapng
 from tests.e2e.conftest import Cli
+from tests.own_cache import own_cache
 
 SCHEMA = catalogue.schema()
 
@@ -71,13 +72,7 @@ def test_a_snapshot_taken_anew_measures_the_same(tmp_path: Path, monkeypatch: py
         return json.dumps(lab.trial(60_000, duration_ns=50_000_000).to_json())
 
     first = measured(Lab("8139cp", cached=False))
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    from irqlab.setup import paths
-
-    for entry in paths.cache_dir().iterdir():
-        if entry.name != "snapshots":
-            (cache / entry.name).symlink_to(entry)
+    cache = own_cache(tmp_path, "snapshots")
     monkeypatch.setenv("IRQLAB_CACHE", str(cache))
     lab = Lab("8139cp", cached=False)
     assert measured(lab) == first

@@ -38,6 +38,7 @@ from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.data.samples import sample
+from tests.own_cache import own_cache
 from tests.unit.fakes import FakeBench, changed, live
 
 PORTS = ("p0", "p1")
@@ -202,7 +203,7 @@ def test_what_helps_a_tester_without_a_verdict() -> None:
 
 
 def test_the_journal_survives_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "live")))
     setting = tmp_path / "setting"
     setting.write_text("old")
     journal = prepare.Journal(PORTS)
@@ -221,7 +222,7 @@ def test_the_journal_survives_a_crash(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_change_that_was_not_made_is_not_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "live")))
     journal = prepare.Journal(PORTS)
     said: list[str] = []
     here = prepare.Changes(prepare.Here(), journal, said.append)
@@ -290,7 +291,7 @@ def test_no_change_without_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_order_of_the_ports_does_not_matter_to_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "live")))
     prepare.Journal(("p1", "p0")).note(prepare.Undo("here", "nothing", ("true",)))
     said: list[str] = []
     prepare.restore(("p0", "p1"), said.append)
@@ -298,7 +299,7 @@ def test_the_order_of_the_ports_does_not_matter_to_the_journal(tmp_path: Path, m
 
 
 def test_restore_without_the_ports_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "live")))
     ports = ("gone-port-0", "gone-port-1")
     journal = prepare.Journal(ports)
     journal.note(prepare.Undo("here", "gone-port-0: gso off", ("false",)))

@@ -9,6 +9,7 @@ import pytest
 
 from irqlab.setup import checkpatch, developing
 from irqlab.setup.paths import cache_dir
+from tests.own_cache import own_cache
 from tests.unit.setup.on_the_host import OnTheHost
 
 BAD = "// SPDX-License-Identifier: GPL-2.0-only\nint odd(int x)\n{\n\tif(LINUX_VERSION_CODE)\n\t\treturn 1;\n\treturn x & 1;\n}\n"
@@ -37,7 +38,7 @@ def test_it_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(here)
     tree = developing.tree()
     monkeypatch.setattr(developing, "tree", lambda: tree)
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "checkpatch", "linted")))
     for name in ("bad.c", "worse.c"):
         (here / name).touch()
     assert checkpatch.check([Path("bad.c"), Path("worse.c")]) == [f"{here}/bad.c", f"{here}/worse.c"]

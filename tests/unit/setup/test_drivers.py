@@ -14,6 +14,7 @@ import pytest
 
 from irqlab.setup import SetupError, drivers, kernel, modules
 from irqlab.setup.paths import cache_dir
+from tests.own_cache import own_cache
 
 ENGINE = """
 #include <linux/module.h>
@@ -36,12 +37,7 @@ MODULE_DESCRIPTION("nic");
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """drivers/: an engine, a driver that needs it, and one that does not compile. Builds go to a cache of their own."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    for entry in cache_dir().iterdir() if cache_dir().is_dir() else ():
-        if entry.name not in ("drivers",):
-            (cache / entry.name).symlink_to(entry)
-    monkeypatch.setenv("IRQLAB_CACHE", str(cache))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "drivers")))
     root = tmp_path / "drivers"
     for folder, name, text in (("irqmod", "engine", ENGINE), ("my-nic", "nic", NIC), ("broken", "wrong", "int x = ;\n")):
         (root / folder).mkdir(parents=True)

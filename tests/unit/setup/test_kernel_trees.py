@@ -12,6 +12,7 @@ from irqlab.setup.buildroot import BuildRoot
 from irqlab.setup.kernel_sources import Source
 from irqlab.setup.kernel_trees import Options
 from irqlab.setup.paths import sweep
+from tests.own_cache import own_cache
 
 
 def git(tree: Path, *arguments: str) -> str:
@@ -22,7 +23,7 @@ def git(tree: Path, *arguments: str) -> str:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git repository that looks like a kernel's source, with two commits."""
-    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("IRQLAB_CACHE", str(own_cache(tmp_path, "sources", "kernels")))
     root = tmp_path / "linux"
     for name in ("arch/x86", "scripts/kconfig"):
         (root / name).mkdir(parents=True)
@@ -84,9 +85,9 @@ def test_a_commit_made_after_the_clone_is_found(tree: Path) -> None:
 def test_bad_trees_are_named(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="nowhere: no such directory"):
         kernel_sources.find(f"tree:{tmp_path}/nowhere")
-    (tmp_path / "cache").mkdir()
-    with pytest.raises(SetupError, match="cache is not a kernel's source tree: it has no Makefile"):
-        kernel_sources.find(f"tree:{tmp_path}/cache")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SetupError, match="empty is not a kernel's source tree: it has no Makefile"):
+        kernel_sources.find(f"tree:{tmp_path}/empty")
     with pytest.raises(SetupError, match="linux has no revision v9"):
         kernel_sources.find(f"tree:{tree}@v9")
     (tree / ".config").touch()

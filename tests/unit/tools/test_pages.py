@@ -83,10 +83,6 @@ def test_documents_are_short() -> None:
     assert [page.name for page in PAPERS if lines[page] > MOST_LINES_PAPER] == []
 
 
-def test_figures_and_pictures_are_what_is_kept() -> None:
-    assert list(figures.check()) == [], "run: .venv/bin/python -m tools.figures"
-
-
 def site(root: Path, readme: str) -> Path:
     (root / "docs/use").mkdir(parents=True)
     (root / "README.md").write_text(readme)
