@@ -21,7 +21,7 @@ MIPS = 1000
         ("busy_wire", "irqmod_i8255x", "irqlab-82559"),
         pytest.param("busy_wire", "irqmod_rtl8139cp", "irqlab-8139cp", marks=pytest.mark.long),
         ("short_ring", "irqmod_rtl8139cp", "irqlab-8139cp"),
-        ("backlog", "irqmod_rtl8139cp", "irqlab-8139cp"),
+        pytest.param("backlog", "irqmod_rtl8139cp", "irqlab-8139cp", marks=pytest.mark.long),
     ],
 )
 def test_a_ring_that_is_full(script: str, driver: str, nic: str) -> None:
@@ -57,5 +57,6 @@ def test_a_wrong_checksum() -> None:
     _run("probe", "irqmod_i8255x", CARDS["irqmod_i8255x"])
 
 
+@pytest.mark.long
 def test_commands_while_doorbells_are_refused() -> None:
     _run("commands", "irqmod_i8255x", "irqlab-82559+slow-scb")

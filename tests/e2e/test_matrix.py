@@ -134,6 +134,7 @@ def _process(place: Place, *command: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
+@pytest.mark.long
 def test_a_killed_worker_only_repeats_its_trial(whole: Place, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     here, first, second = (Place(tmp_path / name) for name in ("here", "first", "second"))

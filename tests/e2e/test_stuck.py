@@ -66,7 +66,7 @@ def _overload(monkeypatch: pytest.MonkeyPatch, schemes: Schemes, duration_s: flo
     return len(looked)
 
 
-@pytest.mark.parametrize(("schemes", "_"), LOADS)
+@pytest.mark.parametrize(("schemes", "_"), [LOADS[0], *(pytest.param(*load, marks=pytest.mark.long) for load in LOADS[1:])])
 def test_overload_is_no_loop_to_a_watchdog_in_haste(monkeypatch: pytest.MonkeyPatch, schemes: Schemes, _: float) -> None:
     """It looks four times as often, so that six virtual seconds are like twenty-four. A faster host has fewer looks.
 
