@@ -31,7 +31,7 @@
 #define ADAPTIVE_PERIOD_MIN_NS	(32 * NSEC_PER_USEC)
 /* Longer periods save almost nothing and fill the sockets. */
 #define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
-#define ADAPTIVE_WORK_JIFFIES	HZ	/* then pause for a tick: kernel threads */
+#define ADAPTIVE_WORK_JIFFIES	(HZ / 8)	/* then a long pause: kernel threads */
 #define ADAPTIVE_WINDOW_NS	(8 * NSEC_PER_MSEC)
 #define ADAPTIVE_OLD_WINDOWS	8	/* older state is discarded */
 

@@ -12,12 +12,12 @@
  * The first are the lower softirqs, and the tasklets of other queues, whose
  * transmit rings fill while this one forwards to them: after DE_RUN frames the
  * tasklet ends and a timer restarts it immediately. The second are the watchdog,
- * RCU and kernel threads: after a quarter of a second, the timer waits for one
- * tick. User processes only get these ticks, which is what the paper calls
- * starvation. (One second was too long: a task that missed one pause had to wait
- * for the next.)
+ * RCU and kernel threads: after a 32nd of a second, the timer waits for an eighth
+ * of a tick. User processes only get these, which is what the paper calls
+ * starvation. (In a longer pause frames wait longer. At a longer distance a task
+ * that missed one pause waits too long for the next.)
  *
- * An instrument, rx_de_without, disables this. tick: there is no pause of a tick.
+ * An instrument, rx_de_without, disables this. long: there is no such pause.
  * pauses: there is none at all, as in the paper. Then a lasting overload ends in the
  * watchdog.
  */
@@ -25,20 +25,20 @@
 
 #include "de.h"
 
-#define DE_WORK_JIFFIES	(HZ / 4)
-#define DE_REST_NS	((u64)TICK_NSEC)
+#define DE_WORK_JIFFIES	(HZ / 32)
+#define DE_REST_NS	((u64)TICK_NSEC / 8)
 #define DE_PASS		64
 #define DE_RUN		64u
 
 enum de_without {
 	WITHOUT_NOTHING,
-	WITHOUT_TICK,
+	WITHOUT_LONG,
 	WITHOUT_PAUSES,
 };
 
 static const char * const de_measures[] = {
 	[WITHOUT_NOTHING] = "nothing",
-	[WITHOUT_TICK] = "tick",
+	[WITHOUT_LONG] = "long",
 	[WITHOUT_PAUSES] = "pauses",
 	NULL
 };
@@ -68,11 +68,11 @@ static enum hrtimer_restart de_rested(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* A pause of @ns; once work_jiffies are over, of a tick at least. RX stays masked. */
+/* A pause of @ns; once work_jiffies are over, of DE_REST_NS at least. RX stays masked. */
 void irqmod_de_pause(struct irqmod_de *de, u64 ns)
 {
 	if (time_after(jiffies, READ_ONCE(de->rest_at)) &&
-	    de_without(de) != WITHOUT_TICK) {
+	    de_without(de) != WITHOUT_LONG) {
 		ns = max(ns, DE_REST_NS);
 		WRITE_ONCE(de->rest_at, jiffies + de->work_jiffies);
 	}

@@ -218,7 +218,7 @@ class Schemes:
     ] = None
     de_without: Annotated[
         str | None,
-        Place("--de-without", "de: the pauses to disable: nothing, tick, pauses.", file="irqmod/rx_de_without", schemes=("de",)),
+        Place("--de-without", "de: the pauses to disable: nothing, long, pauses.", file="irqmod/rx_de_without", schemes=("de",)),
     ] = None
     rate_usecs: Annotated[
         int | None,
