@@ -46,6 +46,10 @@ HARMLESS = (
         r"^(\(elapsed \d+\.\d{3} seconds\) )?done\.$", "the end of a line about a suspend, if another message came in between"
     ),
     Harmless(r"xHC error in resume, USBSTS 0x401, Reinit|root hub lost power or was reset", "QEMU resets its xHCI in a suspend"),
+    Harmless(
+        r"lan78xx .*kevent \d+ may have been dropped$",
+        "the kernel's lan78xx: its work was already queued, and sees the event's bit, which is set before",
+    ),
     Harmless(r"^hrtimer: interrupt took \d+ ns", "several timers expired together, or the handler was not run for a time"),
     Harmless(r"^clocksource: Long readout interval", "in overload the kernel does not come to read a clock"),
     Harmless(r"^clocksource: ", "a clock was not read for a time", True),

@@ -22,6 +22,7 @@ Where = Kind | Literal["application"]
 KNOWN: tuple[Mapping[str, str], ...] = (
     {"adaptive-rx": "off", "rx-usecs": "20"},
     {"adaptive-rx": "off", "rx-usecs": "100"},
+    {"adaptive-rx": "off", "rx-usecs": "500"},
     {"gro_flush_timeout": "50000", "napi_defer_hard_irqs": "10"},
     {"threaded": "1"},
     {WAIT: "suspend", "gro_flush_timeout": "200000"},

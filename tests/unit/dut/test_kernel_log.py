@@ -29,6 +29,7 @@ IN_TREE = [
     (4, "e100 0000:00:04.0: Direct firmware load for e100/d101m_ucode.bin failed with error -2"),
     (6, "8139cp 0000:00:03.0 eth0: link up, 100Mbps, full-duplex, lpa 0x05E1"),
     (6, "device eth0 entered promiscuous mode"),
+    (3, "lan78xx 1-1:1.0 eth0: kevent 4 may have been dropped"),
     (5, "random: crng init done"),
     (4, "my8139: loading out-of-tree module taints kernel."),
     (4, "my8139: module license 'Proprietary' taints kernel."),
