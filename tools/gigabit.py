@@ -144,12 +144,45 @@ def salah() -> Iterator[Row]:
                        idle=r.cpu_available)  # fmt: skip
 
 
+OUTLOOK = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 2))
+"""Processors and interfaces."""
+OUTLOOK_KPPS = (150, 200, 235, 300, 400)
+"""Of all interfaces together."""
+
+
+def outlook() -> Iterator[Row]:
+    """The paper's outlook: its schemes on several processors, with two NICs. One process receives; nothing is placed."""
+    compared = (rows.de(), rows.napi(300), rows.hybrid(SALAH_CLIFF_PPS))
+    with Session(SALAH, jobs=2) as session:
+        for cpus, interfaces in OUTLOOK:
+            testbed = session.testbed(cpus=cpus)
+            batches = [
+                trial_rows.Batch(
+                    f"{cpus}, {interfaces}, {row.scheme}",
+                    testbed,
+                    [
+                        (
+                            {"what": f"{cpus}, {interfaces}, {row.scheme}, {kpps}"},
+                            receiving.spec_of(SALAH_PLAN, kpps * 1e3, row.tuning, interfaces=interfaces),
+                        )
+                        for kpps in OUTLOOK_KPPS
+                    ],
+                )
+                for row in compared
+            ]
+            for columns, r in trial_rows.run(session, f"{cpus} processors, {interfaces} interfaces", batches):
+                words = f"--driver {OURS} --nic {NIC} --mips 1000 --cpus {cpus} --interfaces {interfaces}"
+                yield _row("outlook", columns["what"], words, pps=r.application_pps, interrupts_per_s=r.interrupts_per_s,
+                           idle=r.cpu_available)  # fmt: skip
+
+
 SETS: dict[str, Callable[[], Iterator[Row]]] = {
     "schemes": schemes,
     "processors": processors,
     "xdp": xdp,
     "iperf": iperf,
     "salah": salah,
+    "outlook": outlook,
 }
 
 
@@ -177,6 +210,8 @@ def figures() -> Iterator[Figures]:
         yield Figures(f"gigabit {name}", f"python -m tools.gigabit {name}", _beside(of[name], columns))
     if of["salah"]:
         yield from _salah(of["salah"])
+    if of["outlook"]:
+        yield _outlook(of["outlook"])
 
 
 def _salah(kept: list[Row]) -> Iterator[Figures]:
@@ -198,6 +233,25 @@ def _salah(kept: list[Row]) -> Iterator[Figures]:
         for kpps in OVERLOADED_KPPS[3:]
     ]
     yield Figures("gigabit salah", "python -m tools.gigabit salah", table(("offered, kpps", *schemes), lines))
+
+
+def _outlook(kept: list[Row]) -> Figures:
+    """What the application receives, and how much of the processors is left."""
+    by = {tuple(row["what"].split(", ")): row for row in kept}
+    names = list(dict.fromkeys(", ".join(what[2:-1]) for what in by))
+    lines = [
+        [
+            str(cpus),
+            str(interfaces),
+            str(kpps),
+            *(_number(row, "pps", 1e3) + f" ({_number(row, 'idle', 0.01, 0)} %)" for row in found),
+        ]
+        for cpus, interfaces in OUTLOOK
+        for kpps in OUTLOOK_KPPS
+        for found in [[by[str(cpus), str(interfaces), name, str(kpps)] for name in names]]
+    ]
+    heads = ("processors", "interfaces", "offered, kpps", *names)
+    return Figures("gigabit outlook", "python -m tools.gigabit outlook", table(heads, lines))
 
 
 def _beside(rows: list[Row], columns: Mapping[str, tuple[str, float, int]]) -> str:
