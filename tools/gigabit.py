@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from irqlab import Lab
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import MODERATED_RX_SCHEMES
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.workload import Workload
@@ -144,36 +145,37 @@ def salah() -> Iterator[Row]:
                        idle=r.cpu_available)  # fmt: skip
 
 
-OUTLOOK = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 2))
-"""Processors and interfaces."""
+OUTLOOK = ((1, 1, None), (1, 2, None), (2, 1, None), (2, 1, 1), (2, 2, None), (4, 2, None), (4, 2, 3))
+"""Processors; interfaces; the processor of the process, None: Linux chooses it."""
 OUTLOOK_KPPS = (150, 200, 235, 300, 400)
 """Of all interfaces together."""
+OUTLOOK_SHOWN_KPPS = (200, 235, 400)
 
 
 def outlook() -> Iterator[Row]:
-    """The paper's outlook: its schemes on several processors, with two NICs. One process receives; nothing is placed."""
+    """The paper's outlook: its schemes on several processors, with two NICs. One process receives in one socket."""
     compared = (rows.de(), rows.napi(300), rows.hybrid(SALAH_CLIFF_PPS))
     with Session(SALAH, jobs=2) as session:
-        for cpus, interfaces in OUTLOOK:
-            testbed = session.testbed(cpus=cpus)
-            batches = [
-                trial_rows.Batch(
-                    f"{cpus}, {interfaces}, {row.scheme}",
-                    testbed,
-                    [
-                        (
-                            {"what": f"{cpus}, {interfaces}, {row.scheme}, {kpps}"},
-                            receiving.spec_of(SALAH_PLAN, kpps * 1e3, row.tuning, interfaces=interfaces),
-                        )
-                        for kpps in OUTLOOK_KPPS
-                    ],
-                )
-                for row in compared
-            ]
-            for columns, r in trial_rows.run(session, f"{cpus} processors, {interfaces} interfaces", batches):
-                words = f"--driver {OURS} --nic {NIC} --mips 1000 --cpus {cpus} --interfaces {interfaces}"
+        for where in OUTLOOK:
+            cpus, interfaces, process = where
+            testbed = session.testbed(cpus=cpus, placement=Placement(application=process))
+            batches = []
+            for row in compared:
+                name = f"{_where(*where)}, {row.scheme}"
+                asked = [
+                    ({"what": f"{name}, {kpps}"}, receiving.spec_of(SALAH_PLAN, kpps * 1e3, row.tuning, interfaces=interfaces))
+                    for kpps in OUTLOOK_KPPS
+                ]
+                batches.append(trial_rows.Batch(name, testbed, asked))
+            words = f"--driver {OURS} --nic {NIC} --mips 1000 --cpus {cpus} --interfaces {interfaces}"
+            words += "" if process is None else f" --app-cpu {process}"
+            for columns, r in trial_rows.run(session, _where(*where), batches):
                 yield _row("outlook", columns["what"], words, pps=r.application_pps, interrupts_per_s=r.interrupts_per_s,
                            idle=r.cpu_available)  # fmt: skip
+
+
+def _where(cpus: int, interfaces: int, process: int | None) -> str:
+    return f"{cpus}, {interfaces}, {'' if process is None else process}"
 
 
 SETS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -236,21 +238,21 @@ def _salah(kept: list[Row]) -> Iterator[Figures]:
 
 
 def _outlook(kept: list[Row]) -> Figures:
-    """What the application receives, and how much of the processors is left."""
-    by = {tuple(row["what"].split(", ")): row for row in kept}
-    names = list(dict.fromkeys(", ".join(what[2:-1]) for what in by))
+    """What the application receives, in kpps, by what is offered."""
+    by = {row["what"]: row for row in kept}
+    schemes = (rows.DE, rows.NAPI, rows.HYBRID)
+    heads = ("processors", "NICs", "`--app-cpu`", *(f"{scheme} at {kpps}" for scheme in schemes for kpps in OUTLOOK_SHOWN_KPPS))
     lines = [
         [
-            str(cpus),
-            str(interfaces),
-            str(kpps),
-            *(_number(row, "pps", 1e3) + f" ({_number(row, 'idle', 0.01, 0)} %)" for row in found),
+            *(part or "-" for part in _where(*where).split(", ")),
+            *(
+                _number(by[f"{_where(*where)}, {scheme}, {kpps}"], "pps", 1e3)
+                for scheme in schemes
+                for kpps in OUTLOOK_SHOWN_KPPS
+            ),
         ]
-        for cpus, interfaces in OUTLOOK
-        for kpps in OUTLOOK_KPPS
-        for found in [[by[str(cpus), str(interfaces), name, str(kpps)] for name in names]]
+        for where in OUTLOOK
     ]
-    heads = ("processors", "interfaces", "offered, kpps", *names)
     return Figures("gigabit outlook", "python -m tools.gigabit outlook", table(heads, lines))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from irqlab.cli import options as opt
@@ -22,6 +21,7 @@ from irqlab.setup.say import say
 from irqlab.trials.hunt import HuntTrial
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
+from irqlab.typed import typed
 
 DEFAULT_RATE_PPS = 1_000.0
 
@@ -111,4 +111,4 @@ def _found(file: Path, number: int, request: opt.Request) -> tuple[Testbed, Tria
         raise IrqlabError(f"{', '.join(changed)}: another build than the one that {file} was measured with")
     replay, arrival_ns = finding["replay"], finding.get("arrival_ns")
     at_ns = replay["second_ns"] if arrival_ns is None else replay["first_ns"] + arrival_ns
-    return testbed, msgspec.convert(replay["trial"], HuntTrial), at_ns
+    return testbed, typed(replay["trial"], HuntTrial), at_ns

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 import typer
 from msgspec import UNSET, Meta, UnsetType
 
@@ -34,6 +33,7 @@ from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed
+from irqlab.typed import typed
 
 DEFAULT_LOAD = 2.0
 """Relative to the throughput: no idle time, and the driver at its limit."""
@@ -329,7 +329,7 @@ def _fill(
     driver = [module.name for module in testbed.modules]
     section = tree.section(answer, known, driver)
     io = devices.accesses(answer, known, devices.Devices.of(testbed), driver)
-    result.samples = msgspec.convert(section["samples"], list[Sample])
+    result.samples = typed(section["samples"], list[Sample])
     result.summary = Summary(
         **{name: getattr(offered, name) for name in Offered.__dataclass_fields__},
         instructions=answer["instructions"],
@@ -342,8 +342,8 @@ def _fill(
         stacks=section["stacks"],
         nic_reads=devices.total(io, "reads"),
         nic_writes=devices.total(io, "writes"),
-        io=msgspec.convert(io, list[Access]),
-        memory=msgspec.convert({**found, "hardware": testbed.caches.hardware}, LinesOfMemory)
+        io=typed(io, list[Access]),
+        memory=typed({**found, "hardware": testbed.caches.hardware}, LinesOfMemory)
         if (found := answer.get("lines")) is not None
         else UNSET,
     )
