@@ -14,7 +14,7 @@ from irqlab.debug.evidence import testbed_of
 from irqlab.debug.session import Batch
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
-from irqlab.methods.options import MAX_RATE_PPS
+from irqlab.methods.options import MAX_RATE_PPS, pps
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import SetupError
 from irqlab.setup.say import say
@@ -33,7 +33,7 @@ At = Annotated[
     ),
 ]
 Number = Annotated[int, typer.Option("--finding", help="Which of the file's findings, counted from 1.")]
-Rate = Annotated[float, typer.Option("--rate", help="Offered load of the trial in frames/s per direction.")]
+Rate = Annotated[float, typer.Option("--rate", parser=pps, help="Offered load of the trial in frames/s per direction.")]
 BatchFiles = Annotated[
     list[Path] | None,
     typer.Option("--batch", "-x", help="Execute the GDB commands in this file, and end; repeatable."),

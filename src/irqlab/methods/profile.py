@@ -17,7 +17,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, catalogue, iperf, throughput
 from irqlab.methods.method import Lines, Method
-from irqlab.methods.options import MAX_LOAD, check_rate, either
+from irqlab.methods.options import MAX_LOAD, check_rate, either, pps
 from irqlab.present.columns import to_csv
 from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.rows import by_test, kpps_text
@@ -57,9 +57,9 @@ class Options:
             "--load", help=f"Offered load as a multiple of the throughput, which is searched first; default: {DEFAULT_LOAD:g}x."
         ),
     ] = None
-    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s per direction, instead of --load.")] = (
-        None
-    )
+    rate: Annotated[
+        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction, instead of --load.")
+    ] = None
     iperf: Annotated[
         str | None,
         typer.Option("--iperf", help=f"Profile an iperf3 test in the DUT instead of forwarding: {', '.join(TESTS)}."),
