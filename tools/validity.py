@@ -73,7 +73,7 @@ class Machine:
         parameters: str = "",
         cpus: int = 1,
     ) -> Testbed:
-        """A testbed. `scheme`: a variant of Spanos', or RX/TX. `settings`: further fields of Schemes. `parameters`: the driver's."""
+        """A testbed; `scheme`: a variant of Spanos', or RX/TX; `settings`: of Schemes; `parameters`: the driver's."""
         rx, slash, tx = scheme.partition("/")
         chosen = combine(None, rx, tx) if slash else combine([scheme] if scheme else None, None, None)
         dut = DutConfig(schemes=replace(chosen[0], **dict(settings)), attributes=attributes, module_parameters=parameters)
@@ -267,7 +267,11 @@ RAVB_STEPS = {
 
 def _iperf(bed: Testbed, test: str) -> dict[str, Any]:
     found = bed.run(IPERF[test])
-    return {"mbps": round(found.window_bps / 1e6, 1), "idle": round(found.idle_ratio, 3), "interrupts": sum(found.interrupts.values())}
+    return {
+        "mbps": round(found.window_bps / 1e6, 1),
+        "idle": round(found.idle_ratio, 3),
+        "interrupts": sum(found.interrupts.values()),
+    }
 
 
 def ravb() -> Iterator[tuple[str, Any]]:
@@ -289,7 +293,7 @@ def odroid() -> Iterator[tuple[str, Any]]:
     """Our i82574 driver: ten pings a second, and a received frame waits for so many us."""
     for letter, machine in _wanted(("a", plain(1000)), ("c", of("bcm2837"))):
         for delay_us in (393, 50):
-            bed = machine.testbed("irqmod_i82574", scheme="napi/off", parameters=f"rx_delay_us={delay_us}")
+            bed = machine.testbed("irqmod_i82574", scheme="napi/off", parameters=f"rx_delay_us={delay_us} rx_gather=63")
             found = bed.run(ApplicationTrial(Load(10.0), kind="ping", duration_ns=1000 * MS))
             yield f"{letter} {delay_us}", {"mean_ns": found.latency and round(found.latency.mean_ns)}
 
@@ -302,7 +306,9 @@ def threaded() -> Iterator[tuple[str, Any]]:
 
         def trial(pps: float, way: str, window_ns: int, bed: Testbed = bed, ways: Any = ways) -> ApplicationResult:
             load = Load(pps, arrivals="poisson")
-            return bed.run(ApplicationTrial(load, ways[way], echo=True, duration_ns=window_ns, warmup_ns=20 * MS, drain_ns=10 * MS))
+            return bed.run(
+                ApplicationTrial(load, ways[way], echo=True, duration_ns=window_ns, warmup_ns=20 * MS, drain_ns=10 * MS)
+            )
 
         low, high = 10e3, 1e6
         while high / low > 1.1:
