@@ -141,7 +141,7 @@ def _batches(tables: Tables) -> Told | None:
     each = "; ".join(f"{setting} {alone:.1f} and {napi:.1f} %" for setting, (alone, napi) in shares.items())
     first, *_, last = (min(both) for both in shares.values())
     return last >= 100 * GREATLY > first, (
-        f"with {causes.BYTES}-byte frames {OFF} takes less than {TX_128}, and {FASTEST} than {NAPI_128}, of {BASE}'s time: {each}."
+        f"what {OFF} takes less than {TX_128}, and {FASTEST} than {NAPI_128}, of {BASE}'s time, {causes.BYTES} bytes: {each}."
     )
 
 
@@ -255,13 +255,13 @@ CLAIMS: tuple[Claim[Tables], ...] = (
     _lead("freeing a sent packet in an interrupt costs the DUT less than the board", causes.CHARGED),
     Claim(
         EXPECTED,
-        f"Freeing 128 packets at once is dear with Linux 2.6.9's allocator: with SLAB, and frames allocated and freed one by one, "
+        f"Freeing 128 packets at once is dear with Linux 2.6.9's allocator: with SLAB, and frames allocated and freed singly, "
         f"{OFF} saves at least {100 * GREATLY:.1f} % of {BASE}'s time against {TX_128}; with SLUB, and in bulk, it does not.",
         _batches,
     ),
     Claim(
         EXPECTED,
-        f"{NAPI} and {OFF} together save more in the paper because its instruction cache then fills less: with a cost for a fill, "
+        f"{NAPI} and {OFF} together save more in the paper because the instruction cache fills less: with a cost for a fill, "
         "fitted together with those for a byte and for freeing in an interrupt, the interaction is the paper's.",
         _filled,
     ),
