@@ -286,14 +286,19 @@ def axienet() -> Iterator[tuple[str, Any]]:
     """Our i82574 driver on four processors sends TCP: what was sent is freed by the interrupt handler, then by NAPI's poll."""
     for letter, machine in _wanted(("a", plain(1000)), ("c", of("bcm2837"))):
         for tx in ("interrupt", "poll"):
-            yield f"{letter} {tx}", _iperf(machine.testbed("irqmod_i82574", scheme=f"napi/{tx}", cpus=4), "TCP Tx")
+            yield (
+                f"{letter} {tx}",
+                _iperf(machine.testbed("irqmod_i82574", scheme=f"napi/{tx}", nic="irqlab-82574", cpus=4), "TCP Tx"),
+            )
 
 
 def odroid() -> Iterator[tuple[str, Any]]:
     """Our i82574 driver: ten pings a second, and a received frame waits for so many us."""
     for letter, machine in _wanted(("a", plain(1000)), ("c", of("bcm2837"))):
         for delay_us in (393, 50):
-            bed = machine.testbed("irqmod_i82574", scheme="napi/off", parameters=f"rx_delay_us={delay_us} rx_gather=63")
+            bed = machine.testbed(
+                "irqmod_i82574", scheme="napi/off", nic="irqlab-82574", parameters=f"rx_delay_us={delay_us} rx_gather=63"
+            )
             found = bed.run(ApplicationTrial(Load(10.0), kind="ping", duration_ns=1000 * MS))
             yield f"{letter} {delay_us}", {"mean_ns": found.latency and round(found.latency.mean_ns)}
 
