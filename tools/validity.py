@@ -268,7 +268,7 @@ RAVB_STEPS = {
 def _iperf(bed: Testbed, test: str) -> dict[str, Any]:
     found = bed.run(IPERF[test])
     return {
-        "mbps": round(found.window_bps / 1e6, 1),
+        "mbps": round(found.bps / 1e6, 1),
         "idle": round(found.idle_ratio, 3),
         "interrupts": sum(found.interrupts.values()),
     }
