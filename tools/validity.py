@@ -553,37 +553,48 @@ def _change(judged: Judged, cell: str, published: float, lab: Mapping[str, float
         judged.sign(letter, _way(published) == _way(value))
 
 
+def _letters(cells: dict[str, Any], *names: str) -> list[str]:
+    """The predictions that all of these cells were measured for."""
+    return [letter for letter in LETTERS if all(f"{letter} {name}" in cells for name in names)]
+
+
 def _ravb(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
     found = Judged("ravb", "Mbit/s, after / before")
     for cell, (after, before, test) in RAVB_STEPS.items():
         old, new = published[cell]
-        lab = {x: cells[f"{x} {after} {test}"]["mbps"] / cells[f"{x} {before} {test}"]["mbps"] for x in "ac"}
+        there = _letters(cells, f"{after} {test}", f"{before} {test}")
+        lab = {x: cells[f"{x} {after} {test}"]["mbps"] / cells[f"{x} {before} {test}"]["mbps"] for x in there}
         _change(found, cell, new / old, lab)
     return [found]
 
 
 def _axienet(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
     found = Judged("axienet", "TCP sent, with NAPI for completions / without")
-    for cell, figure in (("Mbit/s", lambda one: one["mbps"]), ("CPU time", lambda one: 1 - one["idle"])):
+    figures: dict[str, Callable[[Any], float]] = {"Mbit/s": lambda one: one["mbps"], "CPU time": lambda one: 1 - one["idle"]}
+    for cell, figure in figures.items():
         old, new = published[cell]
-        lab = {x: figure(cells[f"{x} poll"]) / figure(cells[f"{x} interrupt"]) for x in "ac"}
+        there = _letters(cells, "poll", "interrupt")
+        lab = {x: figure(cells[f"{x} poll"]) / figure(cells[f"{x} interrupt"]) for x in there}
         _change(found, cell, new / old, lab, cell == "Mbit/s")  # theirs is the time of interrupts alone
     return [found]
 
 
 def _odroid(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
     found = Judged("Odroid C2", "round trip, us")
+    there = _letters(cells, *published)
     for delay, us in published.items():
-        found.row(f"rx-usecs {delay}", us, {x: cells[f"{x} {delay}"]["mean_ns"] / 1e3 for x in "ac"}, lambda us: f"{us:.0f}")
-    for letter in "ac":
+        found.row(f"rx-usecs {delay}", us, {x: cells[f"{x} {delay}"]["mean_ns"] / 1e3 for x in there}, lambda us: f"{us:.0f}")
+    for letter in there:
         _pairs(found, letter, list(published.values()), [cells[f"{letter} {delay}"]["mean_ns"] for delay in published])
     return [found]
 
 
 def _threaded(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
     found = Judged("threaded NAPI", "latency, in a thread / in softirq")
+    there = _letters(cells, "threaded", "block")
     for name, (old, new) in published.items():
-        _change(found, name, new / old, {x: cells[f"{x} threaded"][name] / cells[f"{x} block"][name] for x in "ac"}, False)
+        lab = {x: cells[f"{x} threaded"][name] / cells[f"{x} block"][name] for x in there}
+        _change(found, name, new / old, lab, False)
     return [found]
 
 
