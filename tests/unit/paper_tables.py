@@ -15,7 +15,7 @@ from irqlab.reproduce.hybrid import conditions as hybrid_conditions
 from irqlab.reproduce.hybrid import measure as of_hybrid
 from irqlab.reproduce.hybrid import schemes as hybrids
 from irqlab.reproduce.lan78xx import measure as lan
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, PAIRS, PATCHES, SPEEDS, UDP_TX, UP_TO
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, OWN, PAIRS, PATCHES, SPEEDS, UDP_TX, UP_TO
 from irqlab.reproduce.lan78xx.findings import MODERATIONS
 from irqlab.reproduce.lan78xx.trials import Flows, Probe, RoundTrip
 from irqlab.reproduce.mogul1997 import causes, published
@@ -337,7 +337,11 @@ def lan78xx(agrees: bool) -> lan.Tables:
         ),
         ablation=Table("a", lan.StepRow, tuple(steps)),
         causes=Table("c", lan.CauseRow, tuple(causes)),
-        processors=Table("p", lan.IperfRow, tuple(row for row in cells if row.driver in PAIRS["kernel"])),
+        processors=Table(
+            "p",
+            lan.ProcessorRow,
+            tuple(lan.ProcessorRow(**vars(row), iperf3=OWN) for row in cells if row.driver in PAIRS["kernel"]),
+        ),
         sending=Table(
             "s",
             lan.IperfRow,

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from irqlab.config.costs import Costs
 from irqlab.config.memory import Memory
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
@@ -25,6 +27,9 @@ SPEEDS = {"slow": 500, "fast": 1000}
 """In MIPS (docs/papers/lan78xx.md says why these)."""
 PROCESSORS = 4
 """Of most of the letter's boards."""
+OWN, KERNELS = "on a processor of its own", "where the kernel puts it"
+"""Where iperf3 runs. The interrupts have processor 0."""
+PLACED = {OWN: Placement(application=1), KERNELS: Placement()}
 PATCHES = {
     2: "transmit: 10 URBs of 32 KiB, allocated once, instead of 4 of 9,000 bytes",
     3: "receive: 30 URBs of 32 KiB, allocated once, frames copied, a delay of 136 µs, instead of 4 of 12 KiB, clones, 34 µs",
@@ -67,14 +72,21 @@ class Configuration:
         dut: DutConfig | None = None,
         cost_model: bool = False,
         modules: tuple[str, ...] = (),
-        cpus: int = 1,
+        **processors: Any,
     ) -> Testbed:
-        """On a board of that speed. `dut`, `cost_model`, `modules` and `cpus` are for the kernel's drivers only."""
+        """On a board of that speed. `dut`, `cost_model`, `modules` and `processors` are for the kernel's drivers only."""
         nic = session.config.nic or nic
         if self.driver is not None:
             dut = dut or DutConfig()
             return session.testbed(
-                driver=self.driver, nic=nic, mips=mips, memory=memory, dut=dut, cost_model=cost_model, modules=modules, cpus=cpus
+                driver=self.driver,
+                nic=nic,
+                mips=mips,
+                memory=memory,
+                dut=dut,
+                cost_model=cost_model,
+                modules=modules,
+                **processors,
             )
         schemes = Schemes(rx="napi" if 6 in self.patches else "standard", rx_usecs=DELAY_US[3 in self.patches])
         files = [(f"irqmod_usb/{name}", str(int(patch in self.patches))) for name, patch in SWITCHES.items()]

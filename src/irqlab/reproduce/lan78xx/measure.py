@@ -17,12 +17,16 @@ from irqlab.reproduce.lan78xx import trials
 from irqlab.reproduce.lan78xx.configurations import (
     CONDITIONS,
     DRIVERS,
+    KERNELS,
     NIC,
+    OWN,
     PAIRS,
     PATCHES,
+    PLACED,
     PROCESSORS,
     SERIES,
     SPEEDS,
+    UDP_RX,
     UDP_TX,
     USB2,
     WITH,
@@ -75,6 +79,13 @@ class IperfRow:
     idle_percent: Annotated[float, Col("idle", "%")]
     instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
     retransmits: Annotated[int | None, Col("segments sent again")]
+
+
+@dataclass(frozen=True)
+class ProcessorRow(IperfRow):
+    """The same with several processors."""
+
+    iperf3: Annotated[str, Col("iperf3 runs")]
 
 
 @dataclass(frozen=True)
@@ -209,7 +220,7 @@ class Tables:
     """None: not in a quick look."""
     causes: Table[CauseRow] | None = None
     """None: not in a quick look."""
-    processors: Table[IperfRow] | None = None
+    processors: Table[ProcessorRow] | None = None
     """The letter's tables with several processors, of the kernel's drivers. None: not in a quick look."""
     sending: Table[IperfRow] | None = None
     """UDP sent as the series does and as ours does. None: not in a quick look."""
@@ -271,19 +282,27 @@ def _iperf_table(found: Grid[trials.Throughput], title: str) -> Table[IperfRow]:
     return found.table(title, IperfRow, lambda one, board, **_: (one, {"mips": SPEEDS[board]}))
 
 
-def processors(session: Session) -> Table[IperfRow]:
+def processors(session: Session) -> Table[ProcessorRow]:
     """The letter's tables on boards with several processors, with the kernel's drivers before and after the series."""
     drivers = [driver for driver in PAIRS["kernel"] if driver in buildable(session)]
 
-    def job(test: str, board: str, driver: str) -> Job[trials.Throughput]:
-        bed = DRIVERS[driver].testbed(session, SPEEDS[board], cpus=PROCESSORS)
+    def job(iperf3: str, test: str, board: str, driver: str) -> Job[trials.Throughput]:
+        bed = DRIVERS[driver].testbed(session, SPEEDS[board], cpus=PROCESSORS, placement=PLACED[iperf3])
         work = partial(trials.throughput, test=_test(test, QUICK_SECONDS))
-        return Job(f"{DRIVERS[driver].title}, {PROCESSORS} processors, {SPEEDS[board]} MIPS, {test}", bed, work)
+        return Job(f"{DRIVERS[driver].title}, {PROCESSORS} processors, {SPEEDS[board]} MIPS, {test}, {iperf3}", bed, work)
 
-    return _iperf_table(
-        measured(session, f"{PROCESSORS} processors", cases(test=TESTS, board=SPEEDS, driver=drivers), job),
+    every = cases(iperf3=(OWN,), test=TESTS, board=SPEEDS, driver=drivers)
+    every += cases(iperf3=(KERNELS,), test=(UDP_RX, UDP_TX), board=(SLOW,), driver=drivers)
+    return measured(session, f"{PROCESSORS} processors", every, job).table(
         f"iperf3 on boards with {PROCESSORS} processors: Mbit/s, loss and idle in %",
+        ProcessorRow,
+        lambda one, board, **_: (one, {"mips": SPEEDS[board]}),
     )
+
+
+def of_own(tables: Tables) -> tuple[ProcessorRow, ...]:
+    """The cells with several processors, iperf3 on one of its own."""
+    return tables.processors.where(lambda r: r.iperf3 == OWN) if tables.processors else ()
 
 
 def sending(session: Session) -> Table[IperfRow]:

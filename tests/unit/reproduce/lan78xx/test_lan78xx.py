@@ -22,6 +22,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     IN_TREE,
     PAIRS,
     PATCHES,
+    PLACED,
     PROCESSORS,
     QUICK_DRIVERS,
     SPEEDS,
@@ -167,7 +168,7 @@ def _answer(what: str, key: Any) -> Any:
         return Throughput(1.0, mbps, None, idle, 2000 if patches in ("", "2 3 5 6") else 3000, None)
     if what == "UDP under other conditions":
         return Throughput(0.0, SLOW_CELLS[key[-1]], None, 5.0, 4000, None, 0.5)
-    test, speed, driver = key
+    *_, test, _, driver = key
     return Throughput(SLOW_CELLS[driver], 1.0, 0.5 if test == "UDP Rx" else None, 20.0 if driver == "napi" else 5.0, 4000, 3)
 
 
@@ -445,7 +446,8 @@ def test_further_members_measure_the_letters_tables_only() -> None:
 
 def test_several_processors_are_those_of_the_kernels_drivers() -> None:
     session: Any = FakeSession(answer=lambda *_: Throughput(100.0, 100.0, None, 5.0, 4000, None))
-    assert len(measure.processors(session).rows) == len(measure.TESTS) * len(SPEEDS) * 2
+    found = measure.processors(session)
+    assert [sum(row.iperf3 == where for row in found) for where in PLACED] == [len(measure.TESTS) * len(SPEEDS) * 2, 4]
     assert {changes["cpus"] for _, changes in session.made} == {PROCESSORS}
 
 
