@@ -215,6 +215,7 @@ struct irqmod_heads {
 	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
 	unsigned int chunks;		/* chunks in use */
 	unsigned int asked;		/* chunk requests while fail_heads is set */
+	bool slab;			/* slab_heads, when the interface came up */
 };
 
 /**
@@ -559,6 +560,20 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 	(SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + (len)) +		\
 	 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
 
+/* As drivers allocated them before there were page fragments (slab_heads). */
+static inline struct sk_buff *irqmod_rx_alloc_slab(struct irqmod_queue *queue,
+						   unsigned int len)
+{
+	struct sk_buff *skb;
+
+	skb = alloc_skb(NET_SKB_PAD + NET_IP_ALIGN + len, GFP_ATOMIC);
+	if (unlikely(!skb))
+		return NULL;
+	skb_reserve(skb, NET_SKB_PAD + NET_IP_ALIGN);
+	skb->dev = queue->netdev;
+	return skb;
+}
+
 /**
  * irqmod_rx_alloc() - allocates an sk_buff, in rx_take()
  * @queue: the queue
@@ -576,6 +591,8 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_queue *queue,
 	struct sk_buff *skb;
 	void *head;
 
+	if (irqmod_instrument(queue->heads.slab, false))
+		return irqmod_rx_alloc_slab(queue, len);
 	head = irqmod_head_alloc(&queue->heads, size);
 	if (unlikely(!head))
 		return NULL;
