@@ -138,11 +138,8 @@ def ring(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def without_hidden(row: dict[str, Any]) -> None:
-    """Leaves out what is recorded over time and not drawn."""
-    row["samples"] = [sample for sample in row["samples"] if sample["name"] == RING_TEST]
-    if row["driver"] != RING_DRIVER:
-        for sample in row["samples"]:
-            sample["shown"] = []
+    """Leaves out what is recorded over time."""
+    row["samples"] = [sample | {"shown": []} for sample in row["samples"] if sample["name"] == RING_TEST]
 
 
 def iperf(contents: Sequence[Document]) -> Iterator[tuple[str, str]]:
@@ -163,8 +160,6 @@ def _transferred(sample: dict[str, Any]) -> str:
 
 
 RING_TEST = "TCP Tx"
-RING_DRIVER = "irqmod_rtl8139cp"
-"""Whose ring is drawn over time."""
 LARGEST = 10
 """Objects shown of a profile with --memory."""
 
@@ -211,7 +206,7 @@ SOURCES: dict[str, Source] = {
     "demo": Source(demo, lambda contents: drawing.demo(contents[0])),
     "memory-model": Source(memory),
     "waiting": Source(waiting),
-    "ring": Source(ring, lambda contents: drawing.ring("ring", RING_TEST, contents[:1]), without_hidden),
+    "ring": Source(ring, cut=without_hidden),
     "iperf": Source(iperf),
     "history": Source(history, lambda contents: drawing.history(contents[0]), read=history_report.read),
     "lines": Source(largest_objects, cut=without_functions),

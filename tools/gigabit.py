@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from irqlab import Lab
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import MODERATED_RX_SCHEMES
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.workload import Workload
@@ -144,12 +145,46 @@ def salah() -> Iterator[Row]:
                        idle=r.cpu_available)  # fmt: skip
 
 
+OUTLOOK = ((1, 1, None), (1, 2, None), (2, 1, None), (2, 1, 1), (2, 2, None), (4, 2, None), (4, 2, 3))
+"""Processors; interfaces; the processor of the process, None: Linux chooses it."""
+OUTLOOK_KPPS = (150, 200, 235, 300, 400)
+"""Of all interfaces together."""
+OUTLOOK_SHOWN_KPPS = (200, 235, 400)
+
+
+def outlook() -> Iterator[Row]:
+    """The paper's outlook: its schemes on several processors, with two NICs. One process receives in one socket."""
+    compared = (rows.de(), rows.napi(300), rows.hybrid(SALAH_CLIFF_PPS))
+    with Session(SALAH, jobs=2) as session:
+        for where in OUTLOOK:
+            cpus, interfaces, process = where
+            testbed = session.testbed(cpus=cpus, placement=Placement(application=process))
+            batches = []
+            for row in compared:
+                name = f"{_where(*where)}, {row.scheme}"
+                asked = [
+                    ({"what": f"{name}, {kpps}"}, receiving.spec_of(SALAH_PLAN, kpps * 1e3, row.tuning, interfaces=interfaces))
+                    for kpps in OUTLOOK_KPPS
+                ]
+                batches.append(trial_rows.Batch(name, testbed, asked))
+            words = f"--driver {OURS} --nic {NIC} --mips 1000 --cpus {cpus} --interfaces {interfaces}"
+            words += "" if process is None else f" --app-cpu {process}"
+            for columns, r in trial_rows.run(session, _where(*where), batches):
+                yield _row("outlook", columns["what"], words, pps=r.application_pps, interrupts_per_s=r.interrupts_per_s,
+                           idle=r.cpu_available)  # fmt: skip
+
+
+def _where(cpus: int, interfaces: int, process: int | None) -> str:
+    return f"{cpus}, {interfaces}, {'' if process is None else process}"
+
+
 SETS: dict[str, Callable[[], Iterator[Row]]] = {
     "schemes": schemes,
     "processors": processors,
     "xdp": xdp,
     "iperf": iperf,
     "salah": salah,
+    "outlook": outlook,
 }
 
 
@@ -177,6 +212,8 @@ def figures() -> Iterator[Figures]:
         yield Figures(f"gigabit {name}", f"python -m tools.gigabit {name}", _beside(of[name], columns))
     if of["salah"]:
         yield from _salah(of["salah"])
+    if of["outlook"]:
+        yield _outlook(of["outlook"])
 
 
 def _salah(kept: list[Row]) -> Iterator[Figures]:
@@ -198,6 +235,25 @@ def _salah(kept: list[Row]) -> Iterator[Figures]:
         for kpps in OVERLOADED_KPPS[3:]
     ]
     yield Figures("gigabit salah", "python -m tools.gigabit salah", table(("offered, kpps", *schemes), lines))
+
+
+def _outlook(kept: list[Row]) -> Figures:
+    """What the application receives, in kpps, by what is offered."""
+    by = {row["what"]: row for row in kept}
+    schemes = (rows.DE, rows.NAPI, rows.HYBRID)
+    heads = ("processors", "NICs", "`--app-cpu`", *(f"{scheme} at {kpps}" for scheme in schemes for kpps in OUTLOOK_SHOWN_KPPS))
+    lines = [
+        [
+            *(part or "-" for part in _where(*where).split(", ")),
+            *(
+                _number(by[f"{_where(*where)}, {scheme}, {kpps}"], "pps", 1e3)
+                for scheme in schemes
+                for kpps in OUTLOOK_SHOWN_KPPS
+            ),
+        ]
+        for where in OUTLOOK
+    ]
+    return Figures("gigabit outlook", "python -m tools.gigabit outlook", table(heads, lines))
 
 
 def _beside(rows: list[Row], columns: Mapping[str, tuple[str, float, int]]) -> str:

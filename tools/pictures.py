@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.methods import catalogue
-from irqlab.methods.ring import curve
 from irqlab.present import plots
 from irqlab.present.rows import bar_of, kpps_text, line_of
 from irqlab.report.picture import Panel, picture
@@ -46,13 +45,3 @@ def history(content: dict[str, Any]) -> dict[Path, str]:
     costs = history_report.picture(lines, kernels, history_report.cost, "Instructions per frame over kernels")
     panels = [Panel("Throughput", speeds, legend[:half]), Panel("Instructions per frame", costs, legend[half:])]
     return drawn_as("history", panels)
-
-
-def ring(name: str, test: str, contents: Sequence[dict[str, Any]]) -> dict[Path, str]:
-    """Descriptors in the transmit ring over time, in a test such as "TCP Tx": a panel for each driver and scheme."""
-    panels = []
-    for row in catalogue.rows(contents):
-        for sample in (sample for sample in row.samples if sample.name == test):
-            title = f"{row.variant.label}: descriptors, ring of {sample.ring}"
-            panels.append(Panel(title, curve(row, sample, title), []))
-    return drawn_as(name, panels)

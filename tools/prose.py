@@ -9,6 +9,7 @@ from typing import Any
 from irqlab.reproduce.hybrid import conditions
 from irqlab.reproduce.hybrid.measure import Tables as HybridTables
 from irqlab.reproduce.lan78xx import configurations as lan
+from irqlab.reproduce.lan78xx.measure import IperfRow, of_own
 from irqlab.reproduce.lan78xx.measure import Tables as LanTables
 from irqlab.reproduce.mogul1997 import causes as mogul_causes
 from irqlab.reproduce.mogul1997.configurations import FEEDBACK_QUOTA, NAPI, SHRINK, UNMODIFIED, quota_name
@@ -24,6 +25,8 @@ from irqlab.reproduce.spanos2008.precision import FASTEST, OFF
 from irqlab.reproduce.spanos2008.throughput import BASE
 
 Texts = Iterator[tuple[str, str]]
+
+NOT_YET = "(not measured yet)"
 
 
 def span(values: Iterable[float], digits: int = 0) -> str:
@@ -56,6 +59,13 @@ def spanos2008(tables: SpanosTables) -> Texts:
     for name, setting in (("lists", causes.NONE), ("single", causes.SINGLE)):
         leads = (found[setting, size, precision.NAPI] / found[causes.NONE, size, OFF] - 1 for size in causes.LIST_SIZES[1:])
         yield name, span(100 * lead for lead in leads)
+    filled = tables.fills_fits.rows[-1] if tables.fills_fits else None
+    yield "filled", f"{filled.mutual_least_us:.1f} to {filled.mutual_most_us:.1f} µs" if filled else NOT_YET
+    memory = {(r.setting, r.variant): 1e6 / r.throughput_pps for r in tables.causes_throughput or () if r.cause == causes.MEMORY}
+    setting = [*causes.MEMORIES][-1]
+    pairs = ((precision.TX_128, OFF), (precision.NAPI_128, FASTEST)) if memory else ()
+    shares = [100 * (memory[setting, slow] - memory[setting, fast]) / memory[setting, BASE] for slow, fast in pairs]
+    yield "batches", " and ".join(f"{share:.1f} %" for share in shares) or NOT_YET
     yield "long", span((100 * r.lost_frames / r.sent_frames for r in tables.long_trials or ()), 1)
     fastest = {r.frame_bytes: r.free_mbps for r in tables.table1_throughput if r.variant == FASTEST}
     yield "today", f"{max(100 * abs(r.free_mbps / fastest[r.frame_bytes] - 1) for r in tables.today or ()):.1f}"
@@ -105,13 +115,29 @@ def rtl8139cp(tables: RtlTables) -> Texts:
 def lan78xx(tables: LanTables) -> Texts:
     """Of docs/papers/lan78xx.md."""
 
-    def busy(test: str) -> Iterator[float]:
-        for board in lan.SPEEDS:
-            by = {r.driver: r for r in tables.iperf if (r.test, r.board) == (test, board)}
-            before, after = (by[name] for name in lan.PAIRS["kernel"])
+    def busy(test: str, cells: Iterable[IperfRow]) -> Iterator[float]:
+        for before, after in changed(test, cells):
             yield (100 - after.idle_percent) / after.mbps / ((100 - before.idle_percent) / before.mbps)
 
-    yield "busy", span(busy("TCP Rx"), 2)
+    def changed(test: str, cells: Iterable[IperfRow]) -> Iterator[tuple[IperfRow, IperfRow]]:
+        every = list(cells)
+        for board in lan.SPEEDS if every else ():
+            by = {r.driver: r for r in every if (r.test, r.board) == (test, board)}
+            before, after = (by[name] for name in lan.PAIRS["kernel"])
+            yield before, after
+
+    def ratio(test: str) -> str:
+        ratios = [after.mbps / before.mbps for before, after in changed(test, of_own(tables))]
+        return span(ratios, 2) if ratios else NOT_YET
+
+    of_four = [*busy("TCP Rx", of_own(tables))]
+    yield "busy of four", span(of_four, 2) if of_four else NOT_YET
+    yield "received of four", ratio(lan.UDP_RX)
+    yield "sent of four", ratio(lan.UDP_TX)
+    theirs = {r.board: r.mbps for r in tables.iperf if (r.test, r.driver) == (lan.UDP_TX, "in_tree")}
+    queued = [r.mbps / theirs[r.board] for r in tables.sending or () if r.driver in lan.SERIES]
+    yield "queued", f"{span((100 * share for share in queued), 0)} %" if queued else NOT_YET
+    yield "busy", span(busy("TCP Rx", tables.iperf), 2)
     sent = {(r.condition, r.driver): r.mbps for r in tables.causes or () if (r.test, r.board) == (lan.UDP_TX, "slow")}
     name = f"{lan.NO_RATE}, {lan.MODERATED}"
     yield "moderated", f"{sent[name, 'in_tree'] / sent[name, 'before']:.2f}"

@@ -63,15 +63,23 @@ class Machine:
 
     @cache  # noqa: B019
     def testbed(
-        self, driver: str, kernel: str | None = None, scheme: str = "", attributes: Any = (), nic: str | None = None
+        self,
+        driver: str,
+        kernel: str | None = None,
+        scheme: str = "",
+        attributes: Any = (),
+        nic: str | None = None,
+        settings: Any = (),
+        parameters: str = "",
+        cpus: int = 1,
     ) -> Testbed:
-        """A testbed; `scheme`: a variant of Spanos', or RX/TX."""
+        """A testbed; `scheme`: a variant of Spanos', or RX/TX; `settings`: of Schemes; `parameters`: the driver's."""
         rx, slash, tx = scheme.partition("/")
         chosen = combine(None, rx, tx) if slash else combine([scheme] if scheme else None, None, None)
-        dut = DutConfig(schemes=chosen[0], attributes=attributes)
+        dut = DutConfig(schemes=replace(chosen[0], **dict(settings)), attributes=attributes, module_parameters=parameters)
         cost_model = self.costs is not None
         return Testbed.resolve(
-            TestbedConfig(driver, nic, kernel, mips=self.mips, dut=dut, memory=self.memory, cost_model=cost_model)
+            TestbedConfig(driver, nic, kernel, mips=self.mips, dut=dut, memory=self.memory, cost_model=cost_model, cpus=cpus)
         )
 
     def forward(
@@ -240,6 +248,86 @@ def pi3() -> Iterator[tuple[str, Any]]:
         yield f"{letter} TCP Rx", {"mbps": round(found.window_bps / 1e6, 1), "idle": round(found.idle_ratio, 3)}
 
 
+IPERF = {
+    "TCP Tx": IperfTrial(seconds=1),
+    "TCP Rx": IperfTrial(seconds=1, dut_sends=False),
+    "UDP Tx": IperfTrial(seconds=1, udp=True),
+    "UDP Rx": IperfTrial(seconds=1, udp=True, dut_sends=False),
+}
+COALESCED = (("defer_hard_irqs", 1), ("gro_flush_timeout_ns", 20_000))
+"""What netdev_sw_irq_coalesce_default_on() sets."""
+RAVB = {"plain": (), "coalesced": COALESCED, "threaded": (*COALESCED, ("napi_threads", "on"))}
+"""The states of a series, each with what came before it."""
+RAVB_STEPS = {
+    "coalescing, UDP Rx": ("coalesced", "plain", "UDP Rx"),
+    **{f"threaded NAPI, {test}": ("threaded", "coalesced", test) for test in IPERF},
+}
+"""Its figures: after, before, test."""
+
+
+def _iperf(bed: Testbed, test: str) -> dict[str, Any]:
+    found = bed.run(IPERF[test])
+    return {
+        "mbps": round(found.bps / 1e6, 1),
+        "idle": round(found.idle_ratio, 3),
+        "interrupts": sum(found.interrupts.values()),
+    }
+
+
+def ravb() -> Iterator[tuple[str, Any]]:
+    """e1000e on a card that interrupts for each frame, one processor: software's coalescing of interrupts, then threaded NAPI."""
+    for letter, machine in _wanted(("a", plain(1000)), ("c", of("bcm2837"))):
+        for state, test in dict.fromkeys((state, test) for *pair, test in RAVB_STEPS.values() for state in pair):
+            bed = machine.testbed("e1000e", nic="irqlab-82574", settings=RAVB[state], parameters="InterruptThrottleRate=0,0")
+            yield f"{letter} {state} {test}", _iperf(bed, test)
+
+
+def axienet() -> Iterator[tuple[str, Any]]:
+    """Our i82574 driver on four processors sends TCP: what was sent is freed by the interrupt handler, then by NAPI's poll."""
+    for letter, machine in _wanted(("a", plain(1000)), ("c", of("bcm2837"))):
+        for tx in ("interrupt", "poll"):
+            yield (
+                f"{letter} {tx}",
+                _iperf(machine.testbed("irqmod_i82574", scheme=f"napi/{tx}", nic="irqlab-82574", cpus=4), "TCP Tx"),
+            )
+
+
+def odroid() -> Iterator[tuple[str, Any]]:
+    """Our i82574 driver: ten pings a second, and a received frame waits for so many us."""
+    for letter, machine in _wanted(("a", plain(1000)), ("c", of("bcm2837"))):
+        for delay_us in (393, 50):
+            bed = machine.testbed(
+                "irqmod_i82574", scheme="napi/off", nic="irqlab-82574", parameters=f"rx_delay_us={delay_us} rx_gather=63"
+            )
+            found = bed.run(ApplicationTrial(Load(10.0), kind="ping", duration_ns=1000 * MS))
+            yield f"{letter} {delay_us}", {"mean_ns": found.latency and round(found.latency.mean_ns)}
+
+
+def threaded() -> Iterator[tuple[str, Any]]:
+    """e1000 on four processors, a server that echoes datagrams: at 80 % of what it does with NAPI in softirq, random arrivals."""
+    for letter, machine in _wanted(("a", plain(1000)), ("c", of("skylake-sp-ddio", "register_read"))):
+        bed = machine.testbed("e1000", cpus=4)
+        ways = {name: waits.tuning_of(name, bed.config.dut.schemes) for name in ("block", "threaded")}
+
+        def trial(pps: float, way: str, window_ns: int, bed: Testbed = bed, ways: Any = ways) -> ApplicationResult:
+            load = Load(pps, arrivals="poisson")
+            return bed.run(
+                ApplicationTrial(load, ways[way], echo=True, duration_ns=window_ns, warmup_ns=20 * MS, drain_ns=10 * MS)
+            )
+
+        low, high = 10e3, 1e6
+        while high / low > 1.1:
+            pps = (low * high) ** 0.5
+            if trial(pps, "block", 20 * MS).application_pps > 0.99 * pps:
+                low = pps
+            else:
+                high = pps
+        for way in ways:
+            latency = trial(0.8 * low, way, 100 * MS).latency
+            figures = {name: latency and getattr(latency, f"{name}_ns") for name in ("p50", "p99", "p999")}
+            yield f"{letter} {way}", {"offered_pps": round(0.8 * low), **figures}
+
+
 SETS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "irq suspension": irq_suspension,
     "lists": lists,
@@ -248,6 +336,10 @@ SETS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "Spanos, figure 5": spanos_figure5,
     "Pi 3B+": pi3,
     "Spanos, table 1": spanos_table1,
+    "ravb": ravb,
+    "axienet": axienet,
+    "Odroid C2": odroid,
+    "threaded NAPI": threaded,
 }
 
 EXPERIMENTS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
@@ -442,9 +534,76 @@ def _pi3(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
     return [found]
 
 
+LEVEL = 0.01
+"""A change by less is none."""
+
+
+def _way(ratio: float) -> int:
+    """Whether something grows (1), falls (-1) or stays (0)."""
+    return 0 if abs(ratio - 1) < LEVEL else 1 if ratio > 1 else -1
+
+
+def _change(judged: Judged, cell: str, published: float, lab: Mapping[str, float], same: bool = True) -> None:
+    """A cell that is a ratio: its sign and, if it is of the same quantity and load, its error."""
+    if same:
+        judged.row(cell, published, lab, lambda ratio: f"{ratio:.2f}")
+    else:
+        judged.rows.append((cell, f"{published:.2f}", {letter: f"{value:.2f}" for letter, value in lab.items()}))
+    for letter, value in lab.items():
+        judged.sign(letter, _way(published) == _way(value))
+
+
+def _letters(cells: dict[str, Any], *names: str) -> list[str]:
+    """The predictions that all of these cells were measured for."""
+    return [letter for letter in LETTERS if all(f"{letter} {name}" in cells for name in names)]
+
+
+def _ravb(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
+    found = Judged("ravb", "Mbit/s, after / before")
+    for cell, (after, before, test) in RAVB_STEPS.items():
+        old, new = published[cell]
+        there = _letters(cells, f"{after} {test}", f"{before} {test}")
+        lab = {x: cells[f"{x} {after} {test}"]["mbps"] / cells[f"{x} {before} {test}"]["mbps"] for x in there}
+        _change(found, cell, new / old, lab)
+    return [found]
+
+
+def _axienet(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
+    found = Judged("axienet", "TCP sent, with NAPI for completions / without")
+    figures: dict[str, Callable[[Any], float]] = {"Mbit/s": lambda one: one["mbps"], "CPU time": lambda one: 1 - one["idle"]}
+    for cell, figure in figures.items():
+        old, new = published[cell]
+        there = _letters(cells, "poll", "interrupt")
+        lab = {x: figure(cells[f"{x} poll"]) / figure(cells[f"{x} interrupt"]) for x in there}
+        _change(found, cell, new / old, lab, cell == "Mbit/s")  # theirs is the time of interrupts alone
+    return [found]
+
+
+def _odroid(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
+    found = Judged("Odroid C2", "round trip, us")
+    there = _letters(cells, *published)
+    for delay, us in published.items():
+        found.row(f"rx-usecs {delay}", us, {x: cells[f"{x} {delay}"]["mean_ns"] / 1e3 for x in there}, lambda us: f"{us:.0f}")
+    for letter in there:
+        _pairs(found, letter, list(published.values()), [cells[f"{letter} {delay}"]["mean_ns"] for delay in published])
+    return [found]
+
+
+def _threaded(cells: dict[str, Any], published: dict[str, Any]) -> list[Judged]:
+    found = Judged("threaded NAPI", "latency, in a thread / in softirq")
+    there = _letters(cells, "threaded", "block")
+    for name, (old, new) in published.items():
+        lab = {x: cells[f"{x} threaded"][name] / cells[f"{x} block"][name] for x in there}
+        _change(found, name, new / old, lab, False)
+    return [found]
+
+
 def _judged(cells: dict[str, Any], published: dict[str, Any]) -> dict[str, list[Judged]]:
     own = {"Spanos, table 1": _table1, "Spanos, table 3": _table3, "Spanos, figure 5": _figure5}
-    others = {"NAPI_HOWTO": _howto, "lists": _lists, "irq suspension": _suspension, "Pi 3B+": _pi3}
+    others = {
+        "NAPI_HOWTO": _howto, "lists": _lists, "irq suspension": _suspension, "Pi 3B+": _pi3, "ravb": _ravb, "axienet": _axienet,
+        "Odroid C2": _odroid, "threaded NAPI": _threaded,
+    }  # fmt: skip
     return {
         name: own[name](cells[name]) if name in own else others[name](cells[name], published[name]["figures"])
         for name in SETS

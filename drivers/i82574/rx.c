@@ -247,11 +247,8 @@ static bool rx_add(struct irqmod_queue *queue, struct i82574_rx_ring *ring,
 	return true;
 }
 
-/* What the chip found out about a frame. Returns whether GRO may merge it: TCP, with a
- * checksum that is right. For UDP it costs more than a fifth of forwarding a frame, and
- * merges nothing unless it was asked for.
- */
-static bool rx_offloads(struct irqmod_queue *queue, struct sk_buff *skb,
+/* What the chip found out about a frame. */
+static void rx_offloads(struct irqmod_queue *queue, struct sk_buff *skb,
 			const union i82574_rx_desc *desc, u32 status)
 {
 	netdev_features_t features = queue->netdev->features;
@@ -268,9 +265,18 @@ static bool rx_offloads(struct irqmod_queue *queue, struct sk_buff *skb,
 	if (status & RXD_VP)
 		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q),
 				       le16_to_cpu(desc->back.vlan));
-	return skb->ip_summed == CHECKSUM_UNNECESSARY &&
-	       (!(status & RXD_UDPCS) ||
-		features & (NETIF_F_GRO_UDP_FWD | NETIF_F_GRO_FRAGLIST));
+}
+
+/* Whether GRO may merge a frame. For UDP it costs more than a fifth of forwarding a frame,
+ * and merges nothing unless it was asked for.
+ */
+static bool rx_is_flow(const struct irqmod_queue *queue, const struct sk_buff *skb,
+		       u32 status)
+{
+	if (status & RXD_UDPCS)
+		return queue->netdev->features &
+		       (NETIF_F_GRO_UDP_FWD | NETIF_F_GRO_FRAGLIST);
+	return status & RXD_TCPCS || irqmod_is_flow(skb);
 }
 
 /* A whole frame without an error. */
@@ -399,13 +405,12 @@ int i82574_rx_take(struct irqmod_queue *queue, int budget)
 		counts.packets++;
 		counts.bytes += skb->len;
 		skb_record_rx_queue(skb, queue->index);
-		if (rx_offloads(queue, skb, desc, status)) {
-			skb->protocol = eth_type_trans(skb, queue->netdev);
+		rx_offloads(queue, skb, desc, status);
+		skb->protocol = eth_type_trans(skb, queue->netdev);
+		if (rx_is_flow(queue, skb, status))
 			irqmod_deliver_flow(queue, skb);
-		} else {
-			skb->protocol = eth_type_trans(skb, queue->netdev);
+		else
 			irqmod_deliver(queue, skb);
-		}
 	}
 	if (!taken)
 		return 0;

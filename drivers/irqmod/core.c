@@ -132,6 +132,7 @@ static long rx_start_queue(void *data)
 	queue->napi.weight = irqmod_rx_weight(queue->port);
 	open = queue->rx->start(queue);
 	irqmod_deliver_chosen(queue);
+	irqmod_heads_chosen(&queue->heads);
 	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_missed(),
 	 * irqmod_poll(), irqmod_netpoll(), tx_timer_reclaim() and a transmit scheme's
 	 * full(): who sees it clear sees the scheme and its state.

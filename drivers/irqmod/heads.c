@@ -22,6 +22,14 @@
 IRQMOD_PARAMETER(fail_heads, uint, 0644,
 		 "For tests: fail every n-th allocation of memory for received frames (default 0: never)");
 
+IRQMOD_PARAMETER(slab_heads, bool, 0644,
+		 "For comparison: the head of each frame comes from the slab allocator; takes effect when the interface comes up (default N)");
+
+void irqmod_heads_chosen(struct irqmod_heads *heads)
+{
+	heads->slab = irqmod_instrument(READ_ONCE(slab_heads), false);
+}
+
 /* Falls back to a single page if memory is short. */
 static struct page *heads_page(void)
 {

@@ -31,6 +31,8 @@
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -215,6 +217,7 @@ struct irqmod_heads {
 	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
 	unsigned int chunks;		/* chunks in use */
 	unsigned int asked;		/* chunk requests while fail_heads is set */
+	bool slab;			/* slab_heads, when the interface came up */
 };
 
 /**
@@ -516,10 +519,38 @@ static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *sk
 }
 
 /**
+ * irqmod_is_flow() - whether GRO may merge a frame of an unknown kind
+ * @skb: the frame, for which the chip tells neither TCP nor UDP
+ *
+ * UDP is not merged: it takes longer then, and seldom gains. Nor are its fragments,
+ * which would overtake it. Those of other protocols must not overtake what GRO holds.
+ *
+ * Return: true for an IP packet that is not UDP.
+ */
+static inline bool irqmod_is_flow(const struct sk_buff *skb)
+{
+	const struct ipv6hdr *ip6 = (const void *)skb->data;
+	const struct iphdr *ip = (const void *)skb->data;
+
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		return skb_headlen(skb) >= sizeof(*ip) &&
+		       ip->protocol != IPPROTO_UDP;
+	case htons(ETH_P_IPV6):
+		if (skb_headlen(skb) < sizeof(*ip6) + sizeof(struct ipv6_opt_hdr))
+			return false;
+		if (ip6->nexthdr != IPPROTO_FRAGMENT)
+			return ip6->nexthdr != IPPROTO_UDP;
+		return ((const struct ipv6_opt_hdr *)(ip6 + 1))->nexthdr != IPPROTO_UDP;
+	default:
+		return false;
+	}
+}
+
+/**
  * irqmod_deliver_flow() - the same for a frame that GRO may merge
  * @queue: the queue
- * @skb: the frame; its checksum has been verified, and it shares no memory with
- *       other frames
+ * @skb: the frame, which shares no memory with other frames
  */
 static inline void irqmod_deliver_flow(struct irqmod_queue *queue,
 				       struct sk_buff *skb)
@@ -559,6 +590,20 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 	(SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + (len)) +		\
 	 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
 
+/* As drivers allocated them before there were page fragments (slab_heads). */
+static inline struct sk_buff *irqmod_rx_alloc_slab(struct irqmod_queue *queue,
+						   unsigned int len)
+{
+	struct sk_buff *skb;
+
+	skb = alloc_skb(NET_SKB_PAD + NET_IP_ALIGN + len, GFP_ATOMIC);
+	if (unlikely(!skb))
+		return NULL;
+	skb_reserve(skb, NET_SKB_PAD + NET_IP_ALIGN);
+	skb->dev = queue->netdev;
+	return skb;
+}
+
 /**
  * irqmod_rx_alloc() - allocates an sk_buff, in rx_take()
  * @queue: the queue
@@ -576,6 +621,8 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_queue *queue,
 	struct sk_buff *skb;
 	void *head;
 
+	if (irqmod_instrument(queue->heads.slab, false))
+		return irqmod_rx_alloc_slab(queue, len);
 	head = irqmod_head_alloc(&queue->heads, size);
 	if (unlikely(!head))
 		return NULL;

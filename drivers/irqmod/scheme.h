@@ -302,6 +302,7 @@ void irqmod_deliver_flush(struct irqmod_queue *queue);
 void irqmod_device_init(struct irqmod_port *port);
 
 /* heads.c */
+void irqmod_heads_chosen(struct irqmod_heads *heads);
 void irqmod_heads_free(struct irqmod_heads *heads);
 
 /* instruments/rx_timer.c */

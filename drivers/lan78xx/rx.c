@@ -229,16 +229,17 @@ static void lan78xx_rx_hand_over(struct lan78xx *np, struct sk_buff *skb,
 				 u32 a, u32 b, bool now)
 {
 	struct lan78xx_rx *rx = &np->rx;
-	bool flow = false;
+	u32 pid = a & RX_PID;
+	bool flow;
 
 	if (rx->checksums && (!(a & RX_FVTG) || rx->strip) &&
-	    lan78xx_rx_verified(a, skb->data, skb->len)) {
+	    lan78xx_rx_verified(a, skb->data, skb->len))
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-		flow = (a & RX_PID) == RX_PID_TCP && lan78xx_has(np, rx_pool);
-	}
 	skb->protocol = eth_type_trans(skb, np->netdev);
 	if (a & RX_FVTG && rx->strip)
 		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), b & RX_VTAG);
+	flow = pid != RX_PID_UDP && lan78xx_has(np, rx_pool) &&
+	       (pid == RX_PID_TCP || irqmod_is_flow(skb));
 	if (unlikely(!now)) {
 		skb->cb[0] = flow;
 		__skb_queue_tail(&rx->overflow, skb);

@@ -183,6 +183,7 @@ enum cp_rx_status {
 	CP_RX_CRC	= BIT(18),
 	CP_RX_PID	= BIT(17) | BIT(16),	/* protocol */
 	CP_RX_PID_TCP	= BIT(16),
+	CP_RX_PID_UDP	= BIT(17),
 	CP_RX_IPF	= BIT(15),	/* IPv4 checksum failed */
 	CP_RX_UDPF	= BIT(14),
 	CP_RX_TCPF	= BIT(13),

@@ -189,8 +189,7 @@ static void cp_rx_error(struct cp *cp, u32 status)
 		cp->rx_errors.length++;
 }
 
-/* Returns whether GRO may merge the frame: TCP, with a checksum that is right. */
-static bool cp_rx_offloads(struct net_device *netdev, struct sk_buff *skb,
+static void cp_rx_offloads(struct net_device *netdev, struct sk_buff *skb,
 			   u32 status, u32 opts2)
 {
 	if ((status & CP_RX_PID) && !(status & CP_RX_CSUM_BAD) &&
@@ -200,8 +199,15 @@ static bool cp_rx_offloads(struct net_device *netdev, struct sk_buff *skb,
 	if (opts2 & CP_RX_TAVA)
 		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q),
 				       swab16(opts2 & CP_RX_TAG));
-	return skb->ip_summed == CHECKSUM_UNNECESSARY &&
-	       (status & CP_RX_PID) == CP_RX_PID_TCP;
+}
+
+/* Whether GRO may merge the frame. */
+static bool cp_rx_is_flow(const struct sk_buff *skb, u32 status)
+{
+	u32 pid = status & CP_RX_PID;
+
+	return pid != CP_RX_PID_UDP &&
+	       (pid == CP_RX_PID_TCP || irqmod_is_flow(skb));
 }
 
 int cp_rx_take(struct irqmod_queue *queue, int budget)
@@ -234,7 +240,6 @@ int cp_rx_take(struct irqmod_queue *queue, int budget)
 		u32 status = le32_to_cpu(READ_ONCE(desc->opts1));
 		struct sk_buff *skb = NULL;
 		unsigned int len;
-		bool flow;
 		u32 opts2;
 
 		if (status & CP_OWN)
@@ -264,11 +269,10 @@ int cp_rx_take(struct irqmod_queue *queue, int budget)
 			continue;
 
 		bytes += len;
-		flow = false;
 		if (unlikely((status & CP_RX_PID) | (opts2 & CP_RX_TAVA)))
-			flow = cp_rx_offloads(netdev, skb, status, opts2);
+			cp_rx_offloads(netdev, skb, status, opts2);
 		skb->protocol = eth_type_trans(skb, netdev);
-		if (unlikely(flow))
+		if (unlikely(cp_rx_is_flow(skb, status)))
 			irqmod_deliver_flow(queue, skb);
 		else
 			irqmod_deliver(queue, skb);

@@ -37,6 +37,8 @@ class FakeSession:
     _asked_for: dict[int, Any] = field(default_factory=dict)
 
     ensemble: Ensemble = field(default_factory=Ensemble)
+    first: bool = True
+    """Whether no member was measured before."""
 
     def members(self) -> Iterator[None]:
         for _ in self.ensemble.cast():

@@ -27,6 +27,7 @@ from irqlab.config.traffic import Load
 from irqlab.methods import cliff
 from irqlab.methods.cliff import Internal
 from irqlab.methods.receiving import spec_of
+from irqlab.reproduce import patches
 from irqlab.reproduce.hybrid import measure as hybrid
 from irqlab.reproduce.hybrid import softirqs
 from irqlab.reproduce.lan78xx import measure as lan78xx
@@ -230,7 +231,7 @@ def salah2009_plan(quick: bool) -> str:
 def hybrid_plan(quick: bool) -> str:
     """Improved hybrid's."""
     config = SimpleNamespace(kernel=None, dut=DutConfig())
-    with patch.object(softirqs, "tree", lambda: Path("/linux")), patch.object(softirqs, "KCONFIG", "schedstats.config"):
+    with patch.object(patches, "kernel", lambda *_: "tree:/linux"), patch.object(softirqs, "KCONFIG", "schedstats.config"):
         return plan(hybrid.measure, FakeSession(lambda *_, **__: Salah(None).of, quick=quick, config=config))
 
 

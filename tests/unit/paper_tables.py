@@ -15,7 +15,7 @@ from irqlab.reproduce.hybrid import conditions as hybrid_conditions
 from irqlab.reproduce.hybrid import measure as of_hybrid
 from irqlab.reproduce.hybrid import schemes as hybrids
 from irqlab.reproduce.lan78xx import measure as lan
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS, UDP_TX, UP_TO
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, OWN, PAIRS, PATCHES, SPEEDS, UDP_TX, UP_TO
 from irqlab.reproduce.lan78xx.findings import MODERATIONS
 from irqlab.reproduce.lan78xx.trials import Flows, Probe, RoundTrip
 from irqlab.reproduce.mogul1997 import causes, published
@@ -38,6 +38,7 @@ from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, pha
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
+from irqlab.reproduce.spanos2008.fills import FillFitRow, FillRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.measure import RunTables
 from irqlab.reproduce.spanos2008.measure import Tables as SpanosTables
@@ -183,6 +184,17 @@ def _caused_throughputs(agrees: bool) -> Table[ThroughputCauseRow]:
         (of.BASE_CAUSE, of.NONE, 40_000.0), (of.PREEMPTION, of.NO_PREEMPTION, changed), (of.CHIP, of.TIMED, changed),
     ):  # fmt: skip
         rows.append(ThroughputCauseRow(cause, setting, 64, "NAPI", pps, 4000.0, 15.0))
+    for setting in of.MEMORIES:
+        dear = 3.0 if agrees and setting == [*of.MEMORIES][-1] else 0.0
+        us = {
+            "ORIGINAL": 25.0,
+            "TX-128": 20.0 + dear,
+            "TX-OFF": 20.0,
+            "NAPI": 18.0,
+            "NAPI-TX-128": 15.0 + dear,
+            "NAPI-TX-OFF": 15.0,
+        }
+        rows += [ThroughputCauseRow(of.MEMORY, setting, 64, v, 1e6 / one, 4000.0, 15.0) for v, one in us.items()]
     return Table("causes", ThroughputCauseRow, tuple(rows))
 
 
@@ -215,6 +227,12 @@ def spanos_causes_of(agrees: bool) -> dict[str, Any]:
         "causes_interrupts": _caused_shares(agrees),
         "long_trials": Table("long", LongRow, tuple(long)),
         "long_disturbed": Table("disturbed", DisturbedRow, tuple(disturbed)),
+        "fills": Table("fills", FillRow, (FillRow(64, "NAPI", 500.0, 20.0, 25.0),)),
+        "fills_fits": Table(
+            "fits",
+            FillFitRow,
+            (FillFitRow("byte, fill", 11.0, None, 20.0, 4.0, 5.0, 6.0, 3.5 if agrees else 1.0, 4.0, 3.3, 4.5),),
+        ),
     }
 
 
@@ -319,6 +337,20 @@ def lan78xx(agrees: bool) -> lan.Tables:
         ),
         ablation=Table("a", lan.StepRow, tuple(steps)),
         causes=Table("c", lan.CauseRow, tuple(causes)),
+        processors=Table(
+            "p",
+            lan.ProcessorRow,
+            tuple(lan.ProcessorRow(**vars(row), iperf3=OWN) for row in cells if row.driver in PAIRS["kernel"]),
+        ),
+        sending=Table(
+            "s",
+            lan.IperfRow,
+            tuple(
+                iperf_row(d, mbps * after[UDP_TX][0], 0.0, 4000, UDP_TX, board)
+                for board in SPEEDS
+                for d, mbps in (("napi", 1.1), ("series", 1.0 if agrees else 1.2))
+            ),
+        ),
     )
 
 

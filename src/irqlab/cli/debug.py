@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from irqlab.cli import options as opt
@@ -15,13 +14,14 @@ from irqlab.debug.evidence import testbed_of
 from irqlab.debug.session import Batch
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
-from irqlab.methods.options import MAX_RATE_PPS
+from irqlab.methods.options import MAX_RATE_PPS, pps
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import SetupError
 from irqlab.setup.say import say
 from irqlab.trials.hunt import HuntTrial
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
+from irqlab.typed import typed
 
 DEFAULT_RATE_PPS = 1_000.0
 
@@ -33,7 +33,7 @@ At = Annotated[
     ),
 ]
 Number = Annotated[int, typer.Option("--finding", help="Which of the file's findings, counted from 1.")]
-Rate = Annotated[float, typer.Option("--rate", help="Offered load of the trial in frames/s per direction.")]
+Rate = Annotated[float, typer.Option("--rate", parser=pps, help="Offered load of the trial in frames/s per direction.")]
 BatchFiles = Annotated[
     list[Path] | None,
     typer.Option("--batch", "-x", help="Execute the GDB commands in this file, and end; repeatable."),
@@ -111,4 +111,4 @@ def _found(file: Path, number: int, request: opt.Request) -> tuple[Testbed, Tria
         raise IrqlabError(f"{', '.join(changed)}: another build than the one that {file} was measured with")
     replay, arrival_ns = finding["replay"], finding.get("arrival_ns")
     at_ns = replay["second_ns"] if arrival_ns is None else replay["first_ns"] + arrival_ns
-    return testbed, msgspec.convert(replay["trial"], HuntTrial), at_ns
+    return testbed, typed(replay["trial"], HuntTrial), at_ns

@@ -23,6 +23,7 @@ from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.method import COSTS, DUT, ENSEMBLE, RUN, SCHEMES
+from irqlab.methods.options import pps
 from irqlab.panels import RARE
 from irqlab.perturb import catalogue as perturbations
 from irqlab.setup.kernel_trees import DEBUG, debug_names
@@ -306,6 +307,7 @@ RateOption = Annotated[
     float | None,
     typer.Option(
         "--rate",
+        parser=pps,
         help="The load at which latencies are compared, in frames/s per direction; a fifth of it is for costs, twice it for "
         "overload; default: a little below the throughput.",
         rich_help_panel=_LOAD,

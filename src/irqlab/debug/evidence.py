@@ -17,6 +17,7 @@ from irqlab.profile import coverage
 from irqlab.profile.kallsyms import symbols
 from irqlab.trials.hunt import SETTLE_NS, HuntTrial
 from irqlab.trials.testbed import Testbed
+from irqlab.typed import typed
 
 AFTER_NS = 50_000
 """How long a trace goes on after the second event, besides what a frame takes that comes alone."""
@@ -41,7 +42,7 @@ def replay_of(trial: HuntTrial) -> Replay:
 
 def traceable(replay: Replay) -> bool:
     """Whether a trace shows what happens: from one frame to another, or an interrupt. A change may execute too much."""
-    trial = msgspec.convert(replay.trial, HuntTrial)
+    trial = typed(replay.trial, HuntTrial)
     return not trial.steps and trial.failing is None
 
 
@@ -50,7 +51,7 @@ def trace_of(testbed: Testbed, replay: Replay, alone_ns: int, worst_ns: int | No
 
     `alone_ns`: how long a frame takes that comes alone; `worst_ns`: how long the late one took. Raises IrqlabError.
     """
-    trial = msgspec.convert(replay.trial, HuntTrial)
+    trial = typed(replay.trial, HuntTrial)
     other = "an interrupt without a frame comes"
     second = "the second frame arrives" if trial.frames else other
     events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, second)]
@@ -86,4 +87,4 @@ def config_of(config: TestbedConfig) -> dict[str, Any]:
 
 def testbed_of(config: dict[str, Any]) -> Testbed:
     """The testbed that `config_of` described. Raises IrqlabError."""
-    return Testbed.resolve(msgspec.convert(config, TestbedConfig))
+    return Testbed.resolve(typed(config, TestbedConfig))

@@ -21,7 +21,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, cliff, receiving, waits
 from irqlab.methods.method import COSTS, RUN, Lines, Method
-from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either, numbers
+from irqlab.methods.options import MAX_LOAD, either, numbers, rates
 from irqlab.methods.receiving import BLOCK, Sample
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
@@ -117,9 +117,9 @@ class Options:
         """Loads as shares of the cliff. Raises IrqlabError."""
         return numbers("--load", self.load, MAX_LOAD) if self.load is not None else SHARES
 
-    def rates(self) -> list[float] | None:
+    def rates(self) -> tuple[float, ...] | None:
         """Loads in frames/s; None if not given. Raises IrqlabError."""
-        return numbers("--rate", self.rate, MAX_RATE_PPS) if self.rate is not None else None
+        return rates(self.rate)
 
     def waits(self) -> list[str]:
         """Names of the ways to wait. Raises IrqlabError."""
@@ -227,16 +227,16 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
     names = waits.possible(asked, rx)
     if not names:
         raise IrqlabError(f"--wait {options.wait}: not with --rx {rx} ({waits.needed(asked)})")
-    rates = options.rates()
-    if rates is None:
+    asked_pps: Sequence[float] | None = options.rates()
+    if asked_pps is None:
         cliff_pps = cliff.external(runner, workload, Tuning(ksoftirqd_nice=options.ksoftirqd_nice)).by(options.cliff_sign)
         most_pps = runner.most_pps(workload) * options.interfaces
-        rates = [rate for share in options.shares() if (rate := share * cliff_pps) <= most_pps or share <= 1]
+        asked_pps = [rate for share in options.shares() if (rate := share * cliff_pps) <= most_pps or share <= 1]
     given = runner.bench.config.dut.schemes
     tunings = {
         name: replace(waits.tuning_of(name, given, **options.changes()), ksoftirqd_nice=options.ksoftirqd_nice) for name in names
     }
-    result = run(runner, workload, rates, tunings, echo=not options.no_echo, interfaces=options.interfaces)
+    result = run(runner, workload, asked_pps, tunings, echo=not options.no_echo, interfaces=options.interfaces)
     result.summary = replace(result.summary, impossible=[name for name in asked if name not in names])
     return [result]
 

@@ -3,19 +3,39 @@
 
 from __future__ import annotations
 
+import typer
+
 from irqlab.errors import IrqlabError
 
 MAX_LOAD = 100.0
 """Highest load, as a multiple of a throughput or of a cliff."""
 MAX_RATE_PPS = 1e8
+_KILO = ("k", 1e3)
 
 
-def numbers(option: str, text: str, most: float) -> list[float]:
-    """Parses comma-separated positive numbers, each with an optional x; returns them sorted. Raises IrqlabError."""
+def _value(text: str, unit: str, counts: float) -> float:
+    """Raises ValueError."""
+    text = text.strip()
+    return float(text.removesuffix(unit)) * (counts if text.endswith(unit) else 1.0)
+
+
+def pps(text: str) -> float:
+    """Frames/s of a text such as 40000 or 40k. Raises typer.BadParameter."""
+    try:
+        return _value(text, *_KILO)
+    except ValueError:
+        raise typer.BadParameter(f"{text}: allowed are frames/s, such as 40000 or 40k") from None
+
+
+def numbers(option: str, text: str, most: float, unit: tuple[str, float] = ("x", 1.0)) -> list[float]:
+    """Parses comma-separated positive numbers, each perhaps with a unit, which counts so much; returns them sorted.
+
+    Raises IrqlabError.
+    """
     found = []
     for part in text.split(","):
         try:
-            number = float(part.strip().removesuffix("x"))
+            number = _value(part, *unit)
         except ValueError:
             number = -1.0
         if not 0 < number <= most:
@@ -26,7 +46,7 @@ def numbers(option: str, text: str, most: float) -> list[float]:
 
 def rates(text: str | None) -> tuple[float, ...] | None:
     """The frame rates of --rate; None: it was not given. Raises IrqlabError."""
-    return None if text is None else tuple(numbers("--rate", text, MAX_RATE_PPS))
+    return None if text is None else tuple(numbers("--rate", text, MAX_RATE_PPS, _KILO))
 
 
 def check_rate(rate_pps: float | None) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 import typer
 from msgspec import UNSET, Meta, UnsetType
 
@@ -18,7 +17,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, catalogue, iperf, throughput
 from irqlab.methods.method import Lines, Method
-from irqlab.methods.options import MAX_LOAD, check_rate, either
+from irqlab.methods.options import MAX_LOAD, check_rate, either, pps
 from irqlab.present.columns import to_csv
 from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.rows import by_test, kpps_text
@@ -34,6 +33,7 @@ from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed
+from irqlab.typed import typed
 
 DEFAULT_LOAD = 2.0
 """Relative to the throughput: no idle time, and the driver at its limit."""
@@ -57,9 +57,9 @@ class Options:
             "--load", help=f"Offered load as a multiple of the throughput, which is searched first; default: {DEFAULT_LOAD:g}x."
         ),
     ] = None
-    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s per direction, instead of --load.")] = (
-        None
-    )
+    rate: Annotated[
+        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction, instead of --load.")
+    ] = None
     iperf: Annotated[
         str | None,
         typer.Option("--iperf", help=f"Profile an iperf3 test in the DUT instead of forwarding: {', '.join(TESTS)}."),
@@ -329,7 +329,7 @@ def _fill(
     driver = [module.name for module in testbed.modules]
     section = tree.section(answer, known, driver)
     io = devices.accesses(answer, known, devices.Devices.of(testbed), driver)
-    result.samples = msgspec.convert(section["samples"], list[Sample])
+    result.samples = typed(section["samples"], list[Sample])
     result.summary = Summary(
         **{name: getattr(offered, name) for name in Offered.__dataclass_fields__},
         instructions=answer["instructions"],
@@ -342,8 +342,8 @@ def _fill(
         stacks=section["stacks"],
         nic_reads=devices.total(io, "reads"),
         nic_writes=devices.total(io, "writes"),
-        io=msgspec.convert(io, list[Access]),
-        memory=msgspec.convert({**found, "hardware": testbed.caches.hardware}, LinesOfMemory)
+        io=typed(io, list[Access]),
+        memory=typed({**found, "hardware": testbed.caches.hardware}, LinesOfMemory)
         if (found := answer.get("lines")) is not None
         else UNSET,
     )

@@ -14,7 +14,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method, NoSummary
-from irqlab.methods.options import check_rate
+from irqlab.methods.options import check_rate, pps
 from irqlab.present import plots
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
@@ -29,7 +29,7 @@ from irqlab.trials.ring import RingResult, RingTrial
 class Options:
     """The load."""
 
-    rate: Annotated[float, typer.Option("--rate", help="64-byte frames/s offered in each direction.")] = 100_000.0
+    rate: Annotated[float, typer.Option("--rate", parser=pps, help="64-byte frames/s offered in each direction.")] = 100_000.0
 
     def __post_init__(self) -> None:
         check_rate(self.rate)

@@ -23,7 +23,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import answers, throughput
 from irqlab.methods.method import FORWARDING, Lines, Method
-from irqlab.methods.options import check_rate, either
+from irqlab.methods.options import check_rate, either, pps
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
@@ -60,9 +60,9 @@ class Options:
         float | None,
         typer.Option("--load", help="Offered load as a share of the throughput, which is searched first; default: 0.9."),
     ] = None
-    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s per direction, instead of --load.")] = (
-        None
-    )
+    rate: Annotated[
+        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction, instead of --load.")
+    ] = None
     duration: Annotated[float, typer.Option("--duration", help="Duration of the soak, in virtual seconds.")] = 60.0
     interval: Annotated[
         float | None,

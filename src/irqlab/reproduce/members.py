@@ -72,13 +72,17 @@ def _range(values: Sequence[Any]) -> list[float | None]:
 
 
 def findings(of: Callable[[T], Sequence[Finding]], tables: T, members: Sequence[T]) -> list[Finding]:
-    """The findings on the tables of medians, with how many members agree; one on which they differ is undecided."""
+    """The findings on the tables of medians, with how many members agree; one on which they differ is undecided.
+
+    A member that has not measured what a finding is about has no vote.
+    """
     lists = [list(of(member)) for member in members]
     found = []
     for number, finding in enumerate(of(tables)):
         # By its place: with the costs of hardware a claim is tested twice.
         same = [one[number] for one in lists if number < len(one)]
-        votes = [bool(one.agrees) for one in same if (one.source, one.claim) == (finding.source, finding.claim)]
+        alike = [one.agrees for one in same if (one.source, one.claim) == (finding.source, finding.claim)]
+        votes = [agrees for agrees in alike if agrees is not None]
         several = len(lists) > 1 and finding.agrees is not None
         found.append(replace(finding, members=(sum(votes), len(votes))) if several else finding)
     return found

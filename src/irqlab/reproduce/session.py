@@ -72,6 +72,11 @@ class Session:
                     result.ensemble = EnsembleRow(member.number)
         self._member = None
 
+    @property
+    def first(self) -> bool:
+        """Whether a member is measured that no other one was before; so it is without an ensemble."""
+        return self._member is None or self._member.number == 0
+
     def testbed(self, schemes: Schemes | None = None, **changes: Any) -> Testbed:
         """The testbed with these schemes; `changes` replace fields of the TestbedConfig. The same one for the same question."""
         config = replace(self.config, member=self._member, **changes)

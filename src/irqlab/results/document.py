@@ -24,6 +24,7 @@ from irqlab.errors import IrqlabError
 from irqlab.results.environment import Environment
 from irqlab.results.records import SCHEMA, EnsembleRow, TrialRecord
 from irqlab.trials.forwarding import ForwardingResult
+from irqlab.typed import typed
 
 _ABSENT = ("_fills_per_frame", "tester_limited")
 """Ends of names of fields that are absent, instead of null, if they have no value; others are if they are UNSET."""
@@ -189,7 +190,7 @@ class Documents:
     def convert(self, content: Any) -> Any:
         """A document as an instance of `type`. Raises IrqlabError, with the field that is wrong."""
         try:
-            return msgspec.convert(content, self.type)
+            return typed(content, self.type)
         except msgspec.ValidationError as error:
             raise IrqlabError(f"not a valid result document (docs/use/results.md): {error}") from error
 

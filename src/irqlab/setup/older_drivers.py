@@ -99,6 +99,7 @@ def _source(driver: Older) -> dict[str, bytes]:
 
 def _unpack(package: Path, files: Sequence[str], into: Path) -> None:
     """Unpacks some files of the kernel's tree in a package. Raises SetupError."""
+    (into / "package").mkdir()
     debs.extract(package, into / "package")
     tars = list((into / "package").glob("usr/src/*.tar.xz"))
     if len(tars) != 1:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from irqlab.config.values import Count, Rate, Ratio
+from irqlab.typed import typed
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):
@@ -232,7 +233,7 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Answer:
         """Of its JSON. Raises msgspec.ValidationError, which is a mistake of the tester."""
-        return msgspec.convert(answer, cls)
+        return typed(answer, cls)
 
     @property
     def idle_ratio(self) -> float:

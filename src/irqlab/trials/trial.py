@@ -16,6 +16,7 @@ import msgspec
 from irqlab.config.placement import Placement
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
+from irqlab.typed import typed
 
 R = TypeVar("R")
 
@@ -74,4 +75,4 @@ class Trial(ABC, Generic[R]):
     def restore(self, content: dict[str, Any]) -> R:
         """Reads a result back from `store`'s data. Raises msgspec.ValidationError if the data do not match."""
         whole = {**content, "spec": msgspec.to_builtins(self)}
-        return replace(msgspec.convert(whole, self.result_type), spec=self)
+        return replace(typed(whole, self.result_type), spec=self)

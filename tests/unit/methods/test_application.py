@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 
 from irqlab.config.addresses import dut_ip
 from irqlab.config.costs import Costs
@@ -18,7 +19,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import application as method
 from irqlab.methods import budget, cliff
-from irqlab.methods.options import numbers
+from irqlab.methods.options import numbers, pps, rates
 from irqlab.reproduce.salah2009 import rows
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
@@ -81,9 +82,9 @@ def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> Non
         "throughput": CAPACITY_PPS / cliff.FLATTENED**0.5,
         "loss": CAPACITY_PPS / (1 - cliff.LOSS) ** 0.5,
     }
-    for sign, pps in found.signs_pps.items():
-        assert pps is not None
-        assert expected[sign] <= pps <= expected[sign] * (1 + cliff.PRECISION)
+    for sign, found_pps in found.signs_pps.items():
+        assert found_pps is not None
+        assert expected[sign] <= found_pps <= expected[sign] * (1 + cliff.PRECISION)
     assert found.cliff_pps == found.signs_pps[cliff.CHOSEN]
     rates = [t.offered_pps for t in found.curve]
     assert rates == sorted(rates)
@@ -181,6 +182,16 @@ def test_numbers_of_the_command_line() -> None:
     for bad in ("", "0", "-1", "1,,2", "fast", "101", "nan", "inf"):
         with pytest.raises(IrqlabError, match=r"--load .*allowed are"):
             numbers("--load", bad, 100)
+
+
+def test_rates_may_be_in_thousands() -> None:
+    assert rates("40k, 1500") == (1500.0, 40_000.0)
+    assert pps("2.5k") == 2500.0
+    for bad in ("", "k", "40K", "2x"):
+        with pytest.raises(IrqlabError, match=r"--rate .*allowed are"):
+            rates(bad)
+        with pytest.raises(typer.BadParameter, match="allowed are frames/s"):
+            pps(bad)
 
 
 def test_schemes_of_the_paper_have_its_budgets() -> None:

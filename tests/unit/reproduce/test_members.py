@@ -107,6 +107,11 @@ def test_a_finding_on_which_members_differ_is_undecided() -> None:
     assert "members" not in alone[0].to_json()
 
 
+def test_a_member_that_has_not_measured_it_has_no_vote() -> None:
+    tables = [one(1.0, 1), one(None, 1), one(1.5, 1)]
+    assert members.findings(claims, tables[0], tables)[0].members == (2, 2)
+
+
 @dataclass
 class Cast(FakeSession):
     def environment(self) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ def pci(vendor: str, device: str, rest: str = "sv*sd*bc*sc*i*") -> str:
         (driver("e100", pci("8086", "2449", "sv*sd*bc02sc00i*")), "i82801"),
         (driver("e1000", pci("8086", "1000"), pci("8086", "100E")), "e1000"),
         (driver("e1000e", pci("8086", "10D3")), "e1000e"),
+        (driver("irqmod_i82574", pci("8086", "10D3")), "irqlab-82574"),
         (driver("pcnet32", pci("1022", "2000")), "pcnet"),
         (driver("hp_only", pci("1011", "0019", "sv0000103Csd*bc*sc*i*")), "tulip"),
         (driver("any_ethernet", "pci:v*d*sv*sd*bc02sc00i*"), "rtl8139"),

@@ -70,7 +70,8 @@ def test_other_kernels_are_refused() -> None:
 
 
 def test_a_package_without_a_single_tar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debs, "extract", lambda package, into: into.mkdir())
+    """What unpacks it mounts the directory, which therefore has to be there."""
+    monkeypatch.setattr(debs, "extract", lambda package, into: next(into.iterdir(), None))
     with pytest.raises(SetupError, match=r"a\.deb has no single usr/src/\*\.tar\.xz"):
         older_drivers._unpack(Path("a.deb"), OLD.files, tmp_path)
 

@@ -44,6 +44,8 @@ LACKS = re.compile(
 """What a test says if the kernel or a program lacks something that it needs."""
 CANNOT = re.compile(r"Operation not supported|list index out of range|driver does not report stats")
 """What a test says if the driver lacks something that it takes for granted: an operation, a second queue."""
+LONGEST = "gro.py"
+"""Two hundred cases, with six tries of each one that fails: run last, and not with a driver that refuses GRO."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def _selftests(place: Workplace) -> Outcome:
     machine = replace(testbed.machine, initrd=tests.path, initrd_sha256=tests.sha256, memory_mib=MEMORY_MIB)
     testbed = replace(testbed, machine=machine)
     found: list[Case] = []
-    left = list(tests.programs)
+    left = sorted(tests.programs, key=LONGEST.__eq__)
     with Workplace(Subject(testbed), place.allowance).dut() as dut:
         _prepare(dut, testbed)
         while left and not (found and place.allowance.over):
@@ -139,6 +141,8 @@ def _reach(dut: Dut) -> bool:
 
 def _run(dut: Dut, program: str) -> list[Case]:
     """The cases of one program. Without any, what it says is one case that failed."""
+    if program == LONGEST and "requested on" in dut.attempt("ethtool", "-K", INTERFACES[0], "gro", "on")["out"]:
+        return [Case(program, "", "skip", "ethtool -K gro on: the driver refuses")]
     settings = {"NETIF": INTERFACES[0], "REMOTE_TYPE": "netns", "REMOTE_ARGS": NAMESPACE, **ADDRESSES}
     words = ["env", "-i", "PATH=/usr/sbin:/usr/bin", "HOME=/tmp", *(f"{name}={value}" for name, value in settings.items())]
     home = f"/{selftests.SOURCE}/{selftests.HOME}"

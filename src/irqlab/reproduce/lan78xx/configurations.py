@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from irqlab.config.costs import Costs
 from irqlab.config.memory import Memory
+from irqlab.config.placement import Placement
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
@@ -23,6 +25,11 @@ USB2 = "lan7800"
 """The Raspberry Pi 3 B+ has a LAN7515, a LAN7800 behind a hub, on USB 2."""
 SPEEDS = {"slow": 500, "fast": 1000}
 """In MIPS (docs/papers/lan78xx.md says why these)."""
+PROCESSORS = 4
+"""Of most of the letter's boards."""
+OWN, KERNELS = "on a processor of its own", "where the kernel puts it"
+"""Where iperf3 runs. The interrupts have processor 0."""
+PLACED = {OWN: Placement(application=1), KERNELS: Placement()}
 PATCHES = {
     2: "transmit: 10 URBs of 32 KiB, allocated once, instead of 4 of 9,000 bytes",
     3: "receive: 30 URBs of 32 KiB, allocated once, frames copied, a delay of 136 µs, instead of 4 of 12 KiB, clones, 34 µs",
@@ -32,7 +39,7 @@ PATCHES = {
 """The series' patches. Patches 1 and 4 change nothing that can be measured: a check of an allocation, a function's place."""
 SWITCHES = {"tx_pool": 2, "rx_pool": 3, "gro": 5, "poll_resubmit": 6, "overflow_queue": 6}
 """Files of /sys/class/net/<interface>/irqmod_usb, and the patch that each belongs to. Patch 6 is also the receive scheme."""
-ADAPTIVE = "adaptive_burst"
+ADAPTIVE, QUEUES = "adaptive_burst", "tx_queue"
 DELAY_US = {False: 34, True: 136}
 """How long the chip waits for more frames, without patch 3 and with it (0x800 and 0x2000, in units of 1/60 µs)."""
 ALL = frozenset(PATCHES)
@@ -46,6 +53,8 @@ class Configuration:
     patches: frozenset[int] = ALL
     adaptive: bool = False
     """The chip's burst cap follows the mean frame size: ours, not the series'."""
+    queues: bool = False
+    """Packets are queued and sent by the poll: the series', not ours."""
     driver: str | None = None
     """One of the kernel's; None: ours."""
 
@@ -63,17 +72,27 @@ class Configuration:
         dut: DutConfig | None = None,
         cost_model: bool = False,
         modules: tuple[str, ...] = (),
+        **processors: Any,
     ) -> Testbed:
-        """On a board of that speed. `dut`, `cost_model` and `modules` are for the kernel's drivers only."""
+        """On a board of that speed. `dut`, `cost_model`, `modules` and `processors` are for the kernel's drivers only."""
         nic = session.config.nic or nic
         if self.driver is not None:
             dut = dut or DutConfig()
             return session.testbed(
-                driver=self.driver, nic=nic, mips=mips, memory=memory, dut=dut, cost_model=cost_model, modules=modules
+                driver=self.driver,
+                nic=nic,
+                mips=mips,
+                memory=memory,
+                dut=dut,
+                cost_model=cost_model,
+                modules=modules,
+                **processors,
             )
         schemes = Schemes(rx="napi" if 6 in self.patches else "standard", rx_usecs=DELAY_US[3 in self.patches])
         files = [(f"irqmod_usb/{name}", str(int(patch in self.patches))) for name, patch in SWITCHES.items()]
         files.append((f"irqmod_usb/{ADAPTIVE}", str(int(self.adaptive))))
+        if self.queues:
+            files.append((f"irqmod_usb/{QUEUES}", "1"))
         return session.testbed(dut=DutConfig(schemes=schemes, attributes=tuple(files)), nic=nic, mips=mips, memory=memory)
 
 
@@ -85,6 +104,8 @@ DRIVERS = {
     "ours": Configuration("napi, adaptive burst", adaptive=True),
 }
 """Those that are compared throughout: the kernel's before the series and today's; ours before and after it, and as it comes."""
+SERIES = {"series": Configuration("napi, sends as the series does", queues=True)}
+"""Compared with napi where this matters: sending."""
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
 QUICK_DRIVERS = (*PAIRS["kernel"], "ours")

@@ -16,6 +16,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     NO_RATE,
     PAIRS,
     PATCHES,
+    PROCESSORS,
     SPEEDS,
     UDP_TX,
     UP_TO,
@@ -32,8 +33,10 @@ from irqlab.reproduce.lan78xx.measure import (
     Tables,
     letter,
     marked,
+    of_own,
     ratio_of,
 )
+from irqlab.reproduce.table import Table
 from irqlab.units import percent
 
 FASTER_PERCENT = 1.0
@@ -48,6 +51,7 @@ WIRE_MBPS = {"TCP": 949.3, "UDP": 957.1}
 """Payload that a gigabit wire carries, in full-size frames."""
 FULL = 0.99
 """Of it: then the wire is full, and throughput cannot gain any more."""
+ALIKE = 0.05
 LATER = 1.05
 """Round trips longer by less are as long."""
 
@@ -170,28 +174,65 @@ AS_BOARDS = (
 )
 
 
-def _letter(test: str, board: str) -> Claim[Tables]:
-    theirs = _of_letter(test)
+def _compared(rows: Table[IperfRow], test: str, board: str) -> tuple[str, str] | None:
+    """How drivers after the series compare with those before it, and how the kernel's differ from the letter's (empty: not).
 
+    None unless the kernel's were measured.
+    """
+    by = rows.only(lambda r: (r.test, r.board) == (test, board)).keyed(lambda r: r.driver, *PAIRS["kernel"])
+    if not by:
+        return None
+    each = []
+    for after, before in ((by[after], by[before]) for before, after in PAIRS.values() if {before, after} <= set(by)):
+        ratio = ratio_of(after, before)
+        level = abs(ratio - 1) < FASTER_PERCENT / 100
+        more, less = ("is idler than", "is less idle than") if level else ("is better than", "is worse than")
+        how = {1: more, 0: "makes no difference to", -1: less}[better(after, before)]
+        titles = [DRIVERS[row.driver].title for row in (after, before)]
+        each.append(f"{titles[0]} ({_at(after)}) {how} {titles[1]} ({_at(before)}), {ratio:.2f} times as fast")
+    old, new = PAIRS["kernel"]
+    return "; ".join(each), _of_letter(test).differs(by[new], by[old])
+
+
+def _letter(test: str, board: str) -> Claim[Tables]:
     def told(tables: Tables) -> Told | None:
-        """After the series and before it, by whose drivers they are. None unless the kernel's were measured."""
-        by = tables.iperf.only(lambda r: (r.test, r.board) == (test, board)).keyed(lambda r: r.driver, *PAIRS["kernel"])
-        if not by:
+        found = _compared(tables.iperf, test, board)
+        if found is None:
             return None
-        each = []
-        for after, before in ((by[after], by[before]) for before, after in PAIRS.values() if {before, after} <= set(by)):
-            ratio = ratio_of(after, before)
-            level = abs(ratio - 1) < FASTER_PERCENT / 100
-            more, less = ("is idler than", "is less idle than") if level else ("is better than", "is worse than")
-            how = {1: more, 0: "makes no difference to", -1: less}[better(after, before)]
-            titles = [DRIVERS[row.driver].title for row in (after, before)]
-            each.append(f"{titles[0]} ({_at(after)}) {how} {titles[1]} ({_at(before)}), {ratio:.2f} times as fast")
-        old, new = PAIRS["kernel"]
-        differs = theirs.differs(by[new], by[old])
+        text, differs = found
         why = f" The kernel's differ: {differs}." if differs else ""
-        return not differs, f"on the {board} board {'; '.join(each)}.{why}"
+        return not differs, f"on the {board} board {text}.{why}"
 
     return Claim(f"Table of {test}", f"{claim_of(test)}. Here: the {board} board.", told, AS_BOARDS)
+
+
+def _with_processors(test: str) -> Claim[Tables]:
+    def told(tables: Tables) -> Told | None:
+        cells = Table("", IperfRow, of_own(tables))
+        found = [_compared(cells, test, board) for board in SPEEDS]
+        both = [one for one in found if one is not None]
+        if not both:
+            return None
+        each = (
+            f"{board}: {text}{f' ({differs})' if differs else ''}" for board, (text, differs) in zip(SPEEDS, both, strict=True)
+        )
+        return not any(differs for _, differs in both), f"{'; '.join(each)}."
+
+    text = f"With {PROCESSORS} processors, iperf3 on one of its own, the kernel's drivers do in {test} what the letter says."
+    return Claim(EXPECTED, text, told, AS_BOARDS)
+
+
+def _sends(tables: Tables) -> Told | None:
+    """Whether our driver, if it sends as the series does, is as fast as the kernel's."""
+    if tables.sending is None:
+        return None
+    theirs = {row.board: row.mbps for row in tables.iperf if (row.test, row.driver) == (UDP_TX, "in_tree")}
+    ours = {(row.board, row.driver): row.mbps for row in tables.sending}
+    each = "; ".join(
+        f"{board} board: {ours[board, 'series']:.0f} Mbit/s, at once {ours[board, 'napi']:.0f}, the kernel's {mbps:.0f}"
+        for board, mbps in theirs.items()
+    )
+    return all(abs(ours[board, "series"] / mbps - 1) <= ALIKE for board, mbps in theirs.items()), f"{each}."
 
 
 def _packs(tables: Tables) -> Told | None:
@@ -357,6 +398,13 @@ NOTABLE = (
 )
 CLAIMS: tuple[Claim[Tables], ...] = (
     *(_letter(test, board) for test in TESTS for board in SPEEDS),
+    *map(_with_processors, TESTS),
+    Claim(
+        EXPECTED,
+        f"Our driver sends UDP faster than the kernel's because it does not queue packets: with a queue it is as fast, "
+        f"{percent(ALIKE)} more or less.",
+        _sends,
+    ),
     Claim(
         EXPECTED,
         f"An xHCI that moderates its interrupts lets packets queue up: then {UDP_TX} ({NO_RATE}, slow board) gains at least "

@@ -17,10 +17,17 @@ from irqlab.reproduce.lan78xx import trials
 from irqlab.reproduce.lan78xx.configurations import (
     CONDITIONS,
     DRIVERS,
+    KERNELS,
     NIC,
+    OWN,
     PAIRS,
     PATCHES,
+    PLACED,
+    PROCESSORS,
+    SERIES,
     SPEEDS,
+    UDP_RX,
+    UDP_TX,
     USB2,
     WITH,
     WITHOUT,
@@ -30,7 +37,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     steps,
 )
 from irqlab.reproduce.lan78xx.trials import Flows, Probe
-from irqlab.reproduce.session import QUICK_NS, QUICK_WIDTH, Session, cases, measured
+from irqlab.reproduce.session import QUICK_NS, QUICK_WIDTH, Grid, Session, cases, measured
 from irqlab.reproduce.table import Table, row_of
 from irqlab.runner.jobs import Job
 from irqlab.trials.iperf import FOUR, IperfTrial
@@ -56,7 +63,7 @@ QUICK_STEPS = {
 
 
 def _title(driver: str) -> str:
-    return DRIVERS[driver].title
+    return (DRIVERS | SERIES)[driver].title
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,13 @@ class IperfRow:
     idle_percent: Annotated[float, Col("idle", "%")]
     instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
     retransmits: Annotated[int | None, Col("segments sent again")]
+
+
+@dataclass(frozen=True)
+class ProcessorRow(IperfRow):
+    """The same with several processors."""
+
+    iperf3: Annotated[str, Col("iperf3 runs")]
 
 
 @dataclass(frozen=True)
@@ -206,16 +220,23 @@ class Tables:
     """None: not in a quick look."""
     causes: Table[CauseRow] | None = None
     """None: not in a quick look."""
+    processors: Table[ProcessorRow] | None = None
+    """The letter's tables with several processors, of the kernel's drivers. None: not in a quick look."""
+    sending: Table[IperfRow] | None = None
+    """UDP sent as the series does and as ours does. None: not in a quick look."""
     hardware: Table[HardwareRow] | None = None
     """None: not asked for (`--hardware`)."""
 
 
 def measure(session: Session) -> Tables:
-    """All tables. Raises IrqlabError for hardware without a memory model."""
+    """All tables; of an ensemble's further members the letter's only. Raises IrqlabError for hardware without a memory model."""
     if session.hardware and session.hardware.memory is None:
         name = session.hardware.name
         raise IrqlabError(f"--hardware {name}: it has no memory model, and iperf3 tests cannot charge other costs")
     measured = iperf(session)
+    if not session.first:
+        nothing = Table("", ForwardingRow, ()), Table("", StepRow, ())
+        return Tables(measured, letter(), ratios(measured, letter()), *nothing)
     return Tables(
         iperf=measured,
         letter=letter(),
@@ -224,6 +245,8 @@ def measure(session: Session) -> Tables:
         ablation=ablation(session),
         rrul=None if session.quick else rrul(session),
         causes=None if session.quick else causes(session),
+        processors=None if session.quick else processors(session),
+        sending=None if session.quick else sending(session),
         hardware=hardware(session, session.hardware) if session.hardware else None,
     )
 
@@ -244,15 +267,55 @@ def _speeds(session: Session) -> tuple[str, ...]:
 def iperf(session: Session) -> Table[IperfRow]:
     """The letter's tables, of the lab."""
     seconds = QUICK_SECONDS if session.quick else SECONDS
-    return measured(
-        session,
-        "the letter's tables",
-        cases(test=TESTS, board=_speeds(session), driver=looked_at(session)),
-        lambda test, board, driver: _job(session, DRIVERS[driver], SPEEDS[board], test, seconds),
-    ).table(
+    return _iperf_table(
+        measured(
+            session,
+            "the letter's tables",
+            cases(test=TESTS, board=_speeds(session), driver=looked_at(session)),
+            lambda test, board, driver: _job(session, DRIVERS[driver], SPEEDS[board], test, seconds),
+        ),
         "iperf3 on the lab's boards: Mbit/s, loss and idle in %",
-        IperfRow,
-        lambda found, board, **_: (found, {"mips": SPEEDS[board]}),
+    )
+
+
+def _iperf_table(found: Grid[trials.Throughput], title: str) -> Table[IperfRow]:
+    return found.table(title, IperfRow, lambda one, board, **_: (one, {"mips": SPEEDS[board]}))
+
+
+def processors(session: Session) -> Table[ProcessorRow]:
+    """The letter's tables on boards with several processors, with the kernel's drivers before and after the series."""
+    drivers = [driver for driver in PAIRS["kernel"] if driver in buildable(session)]
+
+    def job(iperf3: str, test: str, board: str, driver: str) -> Job[trials.Throughput]:
+        bed = DRIVERS[driver].testbed(session, SPEEDS[board], cpus=PROCESSORS, placement=PLACED[iperf3])
+        work = partial(trials.throughput, test=_test(test, QUICK_SECONDS))
+        return Job(f"{DRIVERS[driver].title}, {PROCESSORS} processors, {SPEEDS[board]} MIPS, {test}, {iperf3}", bed, work)
+
+    every = cases(iperf3=(OWN,), test=TESTS, board=SPEEDS, driver=drivers)
+    every += cases(iperf3=(KERNELS,), test=(UDP_RX, UDP_TX), board=(SLOW,), driver=drivers)
+    return measured(session, f"{PROCESSORS} processors", every, job).table(
+        f"iperf3 on boards with {PROCESSORS} processors: Mbit/s, loss and idle in %",
+        ProcessorRow,
+        lambda one, board, **_: (one, {"mips": SPEEDS[board]}),
+    )
+
+
+def of_own(tables: Tables) -> tuple[ProcessorRow, ...]:
+    """The cells with several processors, iperf3 on one of its own."""
+    return tables.processors.where(lambda r: r.iperf3 == OWN) if tables.processors else ()
+
+
+def sending(session: Session) -> Table[IperfRow]:
+    """UDP sent by our driver: each packet at once, and from a queue as the series does."""
+    compared = {"napi": DRIVERS["napi"], **SERIES}
+    return _iperf_table(
+        measured(
+            session,
+            "how packets are sent",
+            cases(test=(UDP_TX,), board=SPEEDS, driver=compared),
+            lambda test, board, driver: _job(session, compared[driver], SPEEDS[board], test, SECONDS),
+        ),
+        f"{UDP_TX}, packets sent at once and from a queue: Mbit/s, idle in %",
     )
 
 

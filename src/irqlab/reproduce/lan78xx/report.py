@@ -9,7 +9,7 @@ from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
 from irqlab.present.series import Bar, BarGroup
 from irqlab.reproduce import page
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, PAIRS, PATCHES, SPEEDS
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, PAIRS, PATCHES, PROCESSORS, SPEEDS
 from irqlab.reproduce.lan78xx.measure import TESTS, Tables
 
 NUMBERS = {driver: number for number, driver in enumerate(DRIVERS)}
@@ -93,6 +93,20 @@ def sections(tables: Tables) -> list[Section]:
             "UDP",
             "UDP with the kernel's drivers under other conditions, which might explain where the lab and the letter differ.",
             tables.causes,
+        ),
+        *page.listing(
+            "processors",
+            "Several processors",
+            "Processors",
+            f"The letter's tables with {PROCESSORS} processors, as most of its boards have.",
+            tables.processors,
+        ),
+        *page.listing(
+            "sending",
+            "How packets are sent",
+            "Sending",
+            "Our driver: each packet at once, and as the series does.",
+            tables.sending,
         ),
         *page.listing(
             "hardware",

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from irqlab.config import hardware
 from irqlab.config.costs import Costs
-from irqlab.config.schemes import combine
+from irqlab.config.schemes import VARIANTS, combine
 from irqlab.config.testbed import DutConfig
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput as search
 from irqlab.present.columns import Col, figures
+from irqlab.reproduce import patches
 from irqlab.reproduce.session import cases, measured
 from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.run import Run
@@ -31,6 +33,8 @@ from irqlab.trials.testbed import Testbed
 
 BYTES = 64
 FREEING, LISTS, PREEMPTION, CHIP = "freeing of sent packets", "NAPI against TX-OFF", "preemption", "chip"
+MEMORY = "memory of frames"
+"""On Linux 6.1, patched, which is built first, if need be, in minutes (--long)."""
 BASE_CAUSE = "none"
 """Throughputs that those of PREEMPTION and CHIP are compared with."""
 AS_PAPER = "as in the paper"
@@ -40,6 +44,20 @@ FREED = {
 """Settings of FREEING, and what of `off` is disabled (drivers/irqmod/tx_off.c)."""
 ONE_BY_ONE = (("../../../../../module/irqmod/parameters/single_frames", "Y"),)
 """NAPI passes frames to the stack one by one, not as lists (drivers/irqmod/deliver.c)."""
+PATCH = ("6.1", "docs/patches/skb-singly.patch")
+SLAB = (str(Path(__file__).with_name("slab.config")),)
+SINGLY: dict[str, Any] = {
+    "kernel_arguments": "skbuff.singly=1",
+    "dut": DutConfig(attributes=(("../../../../../module/irqmod/parameters/slab_heads", "Y"),)),
+}
+"""Each sk_buff and each head of a received frame is allocated and freed on its own, as in Linux 2.6.9."""
+MEMORIES: dict[str, dict[str, Any]] = {
+    "SLUB, in bulk": {},
+    "SLUB, one by one": SINGLY,
+    "SLAB, in bulk": {"kconfig": SLAB},
+    "SLAB, one by one": {"kconfig": SLAB, **SINGLY},
+}
+"""Settings of MEMORY, and what they change in the testbed besides the kernel."""
 NONE, SINGLE, NO_PREEMPTION, TIMED = "none", "one by one", "preempt=none", "irqlab-82559"
 LIST_SIZES = (64, 256, 896)
 """At the last two NAPI is slower than TX-OFF in the paper."""
@@ -124,7 +142,7 @@ class _Plan:
     variant: str
 
 
-def _plans(quick: bool) -> Iterator[_Plan]:
+def _plans(quick: bool, long: bool) -> Iterator[_Plan]:
     by = {one.name: one for one in conditions(quick=False)}
     for setting in ("ours", AS_PAPER) if quick else FREED:
         for variant in ("NAPI-TX-OFF",) if quick else ("TX-OFF", "NAPI-TX-OFF"):
@@ -136,6 +154,9 @@ def _plans(quick: bool) -> Iterator[_Plan]:
     if not quick:
         for cause, name in ((BASE_CAUSE, NONE), (PREEMPTION, NO_PREEMPTION), (CHIP, TIMED)):
             yield from (_Plan(cause, by[name], BYTES, variant) for variant in (BASE, "NAPI", "NAPI-TX-OFF"))
+    for setting, changes in MEMORIES.items() if long and not quick else ():
+        on = Condition(setting, {"kernel": patches.kernel(*PATCH), **changes})
+        yield from (_Plan(MEMORY, on, BYTES, variant) for variant in VARIANTS)
 
 
 def throughputs(run: Run) -> Table[ThroughputCauseRow]:
@@ -156,7 +177,7 @@ def throughputs(run: Run) -> Table[ThroughputCauseRow]:
             "paper_mbps": paper[plan.frame_bytes, plan.variant],
         }
 
-    found = measured(run.session, "causes: throughput", cases(plan=_plans(run.quick)), job)
+    found = measured(run.session, "causes: throughput", cases(plan=_plans(run.quick, run.session.long)), job)
     return found.table("Throughput: one cause on and off", ThroughputCauseRow, figures)
 
 

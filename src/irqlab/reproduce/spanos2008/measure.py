@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput
+from irqlab.reproduce.spanos2008 import causes, curves, durations, fills, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
 from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
+from irqlab.reproduce.spanos2008.fills import FillFitRow, FillRow
 from irqlab.reproduce.spanos2008.hardware import CellRow, ErrorRow, TermRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.model import ModelRow, ModelSizeRow
@@ -46,6 +47,8 @@ class Tables(RunTables):
     long_trials: Table[LongRow] | None = None
     """None: not asked for (`--long`)."""
     long_disturbed: Table[DisturbedRow] | None = None
+    fills: Table[FillRow] | None = None
+    fills_fits: Table[FillFitRow] | None = None
     hardware: RunTables | None = None
     hardware_cells: Table[CellRow] | None = None
     hardware_errors: Table[ErrorRow] | None = None
@@ -64,12 +67,15 @@ def measure(session: Session) -> Tables:
     """All tables; those with the costs of hardware if the session has a board."""
     run = Run(session)
     plain, searched = _run(run)
+    filled = fills.measure(run, searched.free) if session.long and not session.quick else None
     measured = {field.name: getattr(plain, field.name) for field in fields(plain)} | {
         "causes_throughput": causes.throughputs(run),
         "causes_collapse": causes.collapses(run),
         "causes_interrupts": causes.table3(run),
         "long_trials": durations.measure(run, searched.wire) if session.long else None,
         "long_disturbed": durations.disturbed(run, searched.wire) if session.long else None,
+        "fills": filled,
+        "fills_fits": fills.fits(filled) if filled else None,
     }
     board = session.hardware
     if board is None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from irqlab.check.row import FAIL, NOT_COVERED, PASS, words
-from irqlab.check.rows.selftests import PINGS, Case, _outcome, _reach, cases, nipa
+from irqlab.check.rows.selftests import LONGEST, PINGS, Case, _outcome, _reach, _run, cases, nipa
 
 OUTPUT = """TAP version 13
 1..5
@@ -69,3 +69,16 @@ def test_a_program_begins_when_the_interfaces_reach_each_other() -> None:
     assert _reach(late := Silent(3))  # type: ignore[arg-type]
     assert late.pings == 3
     assert not _reach(Silent(PINGS + 1))  # type: ignore[arg-type]
+
+
+class Refusing:
+    """A DUT whose driver does not switch GRO on."""
+
+    def attempt(self, *_: str) -> dict[str, str]:
+        """As ethtool says it, with code 0."""
+        return {"out": "Actual changes:\nrx-gro: off [requested on]\n"}
+
+
+def test_the_longest_program_is_left_out_if_the_driver_refuses_what_it_tests() -> None:
+    (case,) = _run(Refusing(), LONGEST)  # type: ignore[arg-type]
+    assert (case.result, case.why) == ("skip", "ethtool -K gro on: the driver refuses")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,7 @@ from irqlab.config.costs import Costs
 from irqlab.config.testbed import DutConfig
 from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.reproduce import find
+from irqlab.reproduce import find, patches
 from irqlab.reproduce.hybrid import conditions, measure, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import PATCHED, Condition
 from irqlab.reproduce.hybrid.measure import ConditionRow, Tables
@@ -28,7 +27,7 @@ from tests.unit.reproduce.salah2009.test_salah2009 import bench
 
 @pytest.fixture(autouse=True)
 def _no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(softirqs, "tree", lambda: Path("/linux"))
+    monkeypatch.setattr(patches, "kernel", lambda *_: "tree:/linux")
 
 
 def session(kernel: str | None = None, scheme: str | None = "napi", long: bool = False) -> FakeSession:

@@ -22,6 +22,8 @@ from irqlab.reproduce.lan78xx.configurations import (
     IN_TREE,
     PAIRS,
     PATCHES,
+    PLACED,
+    PROCESSORS,
     QUICK_DRIVERS,
     SPEEDS,
     SWITCHES,
@@ -146,7 +148,7 @@ def test_an_rrul_trial_becomes_figures() -> None:
 
 # Tables.
 
-SLOW_CELLS = {"before": 500.0, "in_tree": 800.0, "standard": 600.0, "napi": 900.0, "ours": 950.0}
+SLOW_CELLS = {"before": 500.0, "in_tree": 800.0, "standard": 600.0, "napi": 900.0, "ours": 950.0, "series": 850.0}
 
 
 def _answer(what: str, key: Any) -> Any:
@@ -166,7 +168,7 @@ def _answer(what: str, key: Any) -> Any:
         return Throughput(1.0, mbps, None, idle, 2000 if patches in ("", "2 3 5 6") else 3000, None)
     if what == "UDP under other conditions":
         return Throughput(0.0, SLOW_CELLS[key[-1]], None, 5.0, 4000, None, 0.5)
-    test, speed, driver = key
+    *_, test, _, driver = key
     return Throughput(SLOW_CELLS[driver], 1.0, 0.5 if test == "UDP Rx" else None, 20.0 if driver == "napi" else 5.0, 4000, 3)
 
 
@@ -432,3 +434,25 @@ def test_patches_2_3_and_6_are_one_update() -> None:
     assert not update(150.0, 90.0).agrees, "a test gets slower"
     assert not update(100.0, 100.0).agrees
     assert "TCP Rx 150 Mbit/s (+50.0 %)" in update(150.0, 100.0).found
+
+
+def test_further_members_measure_the_letters_tables_only() -> None:
+    session: Any = FakeSession(answer=lambda *_: Throughput(100.0, 100.0, None, 5.0, 4000, None), first=False)
+    tables = measure.measure(session)
+    assert {what for what, _ in session.asked} == {"the letter's tables"}
+    assert len(tables.iperf.rows) == len(measure.TESTS) * len(SPEEDS) * len(DRIVERS)
+    assert (tables.forwarding.rows, tables.ablation.rows, tables.rrul, tables.processors) == ((), (), None, None)
+
+
+def test_several_processors_are_those_of_the_kernels_drivers() -> None:
+    session: Any = FakeSession(answer=lambda *_: Throughput(100.0, 100.0, None, 5.0, 4000, None))
+    found = measure.processors(session)
+    assert [sum(row.iperf3 == where for row in found) for where in PLACED] == [len(measure.TESTS) * len(SPEEDS) * 2, 4]
+    assert {changes["cpus"] for _, changes in session.made} == {PROCESSORS}
+
+
+def test_the_series_sends_from_a_queue() -> None:
+    session: Any = FakeSession(answer=lambda *_: Throughput(100.0, 100.0, None, 5.0, 4000, None))
+    assert {row.driver for row in measure.sending(session)} == {"napi", "series"}
+    queues = [("irqmod_usb/tx_queue", "1") in changes["dut"].attributes for _, changes in session.made]
+    assert sorted(queues) == [False, False, True, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
 from irqlab.methods import profile
 from irqlab.present.columns import Col, Nested
-from irqlab.reproduce import find, reference
+from irqlab.reproduce import find, patches, reference
 from irqlab.reproduce.session import QUICK_NS, QUICK_WIDTH
 from irqlab.reproduce.spanos2008 import (
     because,
@@ -522,3 +523,14 @@ def test_cells_take_the_events_of_the_trial_at_the_throughput() -> None:
     assert cells[0].paper_mbps == 12.38
     (first, *_) = hardware.table(cells)
     assert (first.cell, first.raw_ratio) == ("predicted", round(first.raw_mbps / 12.38, 4))
+
+
+def test_memory_is_that_of_linux_2_6_9_or_todays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "kernel", lambda *_: "tree:/linux")
+    plans = [one for one in causes._plans(quick=False, long=True) if one.cause == causes.MEMORY]
+    assert [(one.condition.name, one.variant) for one in plans] == [(s, v) for s in causes.MEMORIES for v in VARIANTS]
+    assert {one.condition.changes["kernel"] for one in plans} == {"tree:/linux"}
+    assert not [one for one in causes._plans(quick=True, long=True) if one.cause == causes.MEMORY]
+    assert "CONFIG_SLAB=y" in Path(causes.SLAB[0]).read_text()
+    assert "module_param(singly, bool" in patches.path_of(causes.PATCH[1]).read_text()
+    assert "IRQMOD_PARAMETER(slab_heads, bool," in (drivers.home() / "irqmod/heads.c").read_text()
