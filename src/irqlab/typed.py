@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 _FIRST = threading.RLock()
 
 
-def typed(content: Any, kind: type[T] | Any) -> T:
+def typed(content: Any, kind: type[T]) -> T:
     """`content`, of dicts and lists, as a `kind`. Raises msgspec.ValidationError.
 
     One thread at a time: msgspec learns a type at its first use, and crashes if another thread uses it meanwhile (0.22).
     """
     with _FIRST:
-        return cast("T", msgspec.convert(content, kind))
+        return msgspec.convert(content, kind)
