@@ -67,7 +67,7 @@ def measure(session: Session) -> Tables:
     """All tables; those with the costs of hardware if the session has a board."""
     run = Run(session)
     plain, searched = _run(run)
-    filled = fills.measure(run, searched.free) if session.long and not session.quick else None
+    filled = fills.measure(run, searched.free) if session.long and session.first and not session.quick else None
     measured = {field.name: getattr(plain, field.name) for field in fields(plain)} | {
         "causes_throughput": causes.throughputs(run),
         "causes_collapse": causes.collapses(run),
