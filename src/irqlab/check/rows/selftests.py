@@ -42,6 +42,8 @@ LACKS = re.compile(
     r"|qdisc kind is unknown|JSON output not available"
 )
 """What a test says if the kernel or a program lacks something that it needs."""
+PADDED = "sw_ipv4_data_lrg_1byte"
+"""A case that fails where short frames are padded: the kernel's GRO merges no IPv4 packet with padding behind it."""
 CANNOT = re.compile(r"Operation not supported|list index out of range|driver does not report stats")
 """What a test says if the driver lacks something that it takes for granted: an operation, a second queue."""
 LONGEST = "gro.py"
@@ -155,7 +157,7 @@ def _run(dut: Dut, program: str) -> list[Case]:
 def _outcome(found: Sequence[Case], left: Sequence[str]) -> Outcome:
     """Cases that need what the DUT lacks were not run."""
     broken = [one for one in found if one.result == "fail"]
-    lacking = [one for one in broken if LACKS.search(one.why)]
+    lacking = [one for one in broken if LACKS.search(one.why) or one.name.endswith(PADDED)]
     unable = [one for one in broken if one not in lacking and CANNOT.search(one.why)]
     wrong = [one for one in broken if one not in lacking and one not in unable]
     count = {result: sum(one.result == result for one in found) for result in ("pass", "skip", "xfail")}

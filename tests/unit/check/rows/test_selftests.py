@@ -36,13 +36,14 @@ def test_what_the_driver_or_the_lab_lacks_is_told_apart_and_is_no_pass() -> None
     good = Case("ping.py", "v4", "pass")
     unable = Case("ring_reconfig.py", "channels", "fail", "NlError: Netlink error: Operation not supported")
     lacking = Case("netpoll_basic.py", "", "fail", "ended with 1: KsftSkipEx: bpftrace is missing")
-    outcome = _outcome([good, unable, lacking], ["xdp.py"])
+    padded = Case(LONGEST, "test.sw_ipv4_data_lrg_1byte", "fail", "Command failed")
+    outcome = _outcome([good, unable, lacking, padded], ["xdp.py"])
     assert outcome.status == PASS
     assert outcome.said == (
         "1 cases passed, 0 skipped themselves, 0 were expected to fail, 1 need what the driver does not support, "
-        "1 what the kernel or the lab does not have; no time was left for xdp.py"
+        "2 what the kernel or the lab does not have; no time was left for xdp.py"
     )
-    assert [one["result"] for one in words(outcome)["results"]] == ["pass", "fail", "fail"]
+    assert [one["result"] for one in words(outcome)["results"]] == ["pass", "fail", "fail", "fail"]
     assert _outcome([unable, lacking], []).status == NOT_COVERED
 
 
