@@ -16,7 +16,8 @@ case $DRIVER in
 esac
 # When the timers expire, in ns: a line for each.
 expiries() { sed -n '/rx_timer_over/{n;s/.*expires at \([0-9]*\)-.*/\1/p}' /proc/timer_list; }
-timers=$(ls -d "/sys/class/net/$IF0/queues/rx-"* "/sys/class/net/$IF1/queues/rx-"* | wc -l)
+set -- "/sys/class/net/$IF0/queues/rx-"* "/sys/class/net/$IF1/queues/rx-"*
+timers=$#
 # polls_together: a timer whose function runs is not listed, and one may have expired between the two readings.
 polls_together()
 {
