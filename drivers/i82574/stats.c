@@ -151,10 +151,11 @@ void i82574_get_stats64(struct net_device *netdev,
 		CARRIER_EXTENSION, RX_UNDERSIZE, RX_OVERSIZE, RX_MULTICAST,
 	};
 	u64 *c = nic->counters;
+	unsigned long flags;
 	int i;
 
 	irqmod_get_stats64(netdev, stats);
-	spin_lock_bh(&nic->counters_lock);
+	spin_lock_irqsave(&nic->counters_lock, flags);
 	for (i = 0; READ_ONCE(nic->running) && i < ARRAY_SIZE(needed); i++)
 		c[needed[i]] += counter_read(nic, needed[i]);
 	stats->multicast = c[RX_MULTICAST];
@@ -170,7 +171,7 @@ void i82574_get_stats64(struct net_device *netdev,
 	stats->tx_window_errors = c[LATE];
 	stats->tx_carrier_errors = c[NO_CARRIER];
 	stats->tx_errors += c[EXCESSIVE] + c[LATE] + c[NO_CARRIER];
-	spin_unlock_bh(&nic->counters_lock);
+	spin_unlock_irqrestore(&nic->counters_lock, flags);
 }
 
 int i82574_get_sset_count(struct net_device *netdev, int sset)

@@ -479,9 +479,21 @@ static void tx_release(struct irqmod_queue *queue, struct i82574_tx_ring *ring,
 		xdp_return_frame(slot->frame);
 }
 
+/* With interrupts disabled no page may return to its pool. In a handler those of XDP's
+ * frames would (of the scheme before; the timer frees them); under netpoll a packet's,
+ * too, as it frees at once what others queue for a softirq (zap_completion_queue()).
+ */
+static bool tx_waits(const struct i82574_tx_slot *slot)
+{
+	if (slot->kind == TX_SKB)
+		return slot->skb->pp_recycle && !in_hardirq();
+	return slot->kind > TX_SKB;
+}
+
 unsigned int i82574_tx_reclaim(struct irqmod_queue *queue)
 {
 	struct i82574_tx_ring *ring = &to_i82574(queue)->tx;
+	bool off = irqs_disabled();
 	/* Acquire: pairs with tx_commit(). */
 	u32 filled = smp_load_acquire(&ring->filled), done = ring->done;
 	unsigned int i = ring->dirty, packets = 0, frames = 0, bytes = 0;
@@ -494,8 +506,7 @@ unsigned int i82574_tx_reclaim(struct irqmod_queue *queue)
 			last -= ring->count;
 		if (!(READ_ONCE(ring->desc[last].options) & cpu_to_le32(TXD_DD)))
 			break;
-		/* From the scheme before: the timer frees them, in softirq. */
-		if (unlikely(slot->kind > TX_SKB && in_hardirq()))
+		if (unlikely(off) && tx_waits(slot))
 			break;
 		/* The chip has read the packet: see all that it wrote before. */
 		dma_rmb();

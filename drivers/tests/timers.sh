@@ -16,20 +16,22 @@ case $DRIVER in
 esac
 # When the timers expire, in ns: a line for each.
 expiries() { sed -n '/rx_timer_over/{n;s/.*expires at \([0-9]*\)-.*/\1/p}' /proc/timer_list; }
+set -- "/sys/class/net/$IF0/queues/rx-"* "/sys/class/net/$IF1/queues/rx-"*
+timers=$#
 # polls_together: a timer whose function runs is not listed, and one may have expired between the two readings.
 polls_together()
 {
 	tries=10
 	while :; do
-		# shellcheck disable=SC2046 # two words
+		# shellcheck disable=SC2046 # words
 		set -- $(expiries)
-		[ $# = 2 ] && break
+		[ $# = "$timers" ] && break
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || { echo "$# timers: $*"; return 1; }
 		usleep 1234
 	done
 	period_ns=$(($(coalesce "$IF0" rx-usecs) * 1000))
-	same $((($1 - $2) % period_ns)) 0
+	for at in "$@"; do same $(((at - $1) % period_ns)) 0 || return; done
 }
 
 for i in $IF0 $IF1; do

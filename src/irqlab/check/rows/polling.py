@@ -96,7 +96,7 @@ def _netconsole(place: Workplace) -> Outcome:
         def say(_: int) -> None:
             dut.run("sh", "-c", says)
 
-        idle = dut.run_trial({"warmup_ns": 0, "duration_ns": 300_000_000, "drain_ns": 1000}, [], say)
+        idle = dut.run_trial({"warmup_ns": 0, "duration_ns": 300_000_000 * dut.slower, "drain_ns": 1000}, [], say)
         sent = idle["ports"][0]["host"]
         tally.expect(sent >= MESSAGES, f"of {MESSAGES} messages {sent} left")
         for _ in range(3):
