@@ -590,7 +590,15 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 	(SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + (len)) +		\
 	 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
 
-/* As drivers allocated them before there were page fragments (slab_heads). */
+/**
+ * irqmod_rx_alloc_slab() - irqmod_rx_alloc() with the parameter slab_heads
+ * @queue: the queue
+ * @len: the bytes of the frame, at most IRQMOD_RX_MAX
+ *
+ * Drivers did so before there were page fragments.
+ *
+ * Return: NULL without memory.
+ */
 static inline struct sk_buff *irqmod_rx_alloc_slab(struct irqmod_queue *queue,
 						   unsigned int len)
 {
