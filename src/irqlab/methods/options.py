@@ -19,10 +19,10 @@ def _value(text: str, unit: str, counts: float) -> float:
     return float(text.removesuffix(unit)) * (counts if text.endswith(unit) else 1.0)
 
 
-def pps(text: str) -> float:
+def pps(text: str | float) -> float:
     """Frames/s of a text such as 40000 or 40k. Raises typer.BadParameter."""
     try:
-        return _value(text, *_KILO)
+        return _value(str(text), *_KILO)  # a default is a number
     except ValueError:
         raise typer.BadParameter(f"{text}: allowed are frames/s, such as 40000 or 40k") from None
 

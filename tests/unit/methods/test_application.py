@@ -187,6 +187,7 @@ def test_numbers_of_the_command_line() -> None:
 def test_rates_may_be_in_thousands() -> None:
     assert rates("40k, 1500") == (1500.0, 40_000.0)
     assert pps("2.5k") == 2500.0
+    assert pps(100_000.0) == 100_000.0, "a default"
     for bad in ("", "k", "40K", "2x"):
         with pytest.raises(IrqlabError, match=r"--rate .*allowed are"):
             rates(bad)
