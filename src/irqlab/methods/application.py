@@ -49,9 +49,9 @@ class Options:
             f"{SHARES[0]:g} to {SHARES[-1]:g}.",
         ),
     ] = None
-    rate: Annotated[str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")] = (
-        None
-    )
+    rate: Annotated[
+        str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated (10k,40k); default: --load.")
+    ] = None
     wait: Annotated[
         str,
         typer.Option(

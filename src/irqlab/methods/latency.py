@@ -50,7 +50,7 @@ class Options:
         str | None,
         typer.Option(
             "--rate",
-            help="Offered loads in frames/s per direction, comma-separated; default: "
+            help="Offered loads in frames/s per direction, comma-separated (10k,40k); default: "
             f"{', '.join(f'{share:g}' for share in SHARES)} times the throughput.",
         ),
     ] = None

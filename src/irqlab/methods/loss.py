@@ -57,7 +57,7 @@ class Options:
         str | None,
         typer.Option(
             "--rate",
-            help=f"Offered loads in frames/s per direction, comma-separated; default: {SHARES[0]:g} to {SHARES[-1]:g} times the "
+            help=f"Offered loads in frames/s per direction, comma-separated (10k,40k); default: {SHARES[0]:g} to {SHARES[-1]:g} times the "
             "throughput.",
         ),
     ] = None

@@ -58,7 +58,7 @@ class Options:
         ),
     ] = None
     rate: Annotated[
-        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction, instead of --load.")
+        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction (40k), instead of --load.")
     ] = None
     iperf: Annotated[
         str | None,

@@ -61,7 +61,7 @@ class Options:
         typer.Option("--load", help="Offered load as a share of the throughput, which is searched first; default: 0.9."),
     ] = None
     rate: Annotated[
-        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction, instead of --load.")
+        float | None, typer.Option("--rate", parser=pps, help="Offered load in frames/s per direction (40k), instead of --load.")
     ] = None
     duration: Annotated[float, typer.Option("--duration", help="Duration of the soak, in virtual seconds.")] = 60.0
     interval: Annotated[
