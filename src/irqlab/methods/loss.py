@@ -57,8 +57,8 @@ class Options:
         str | None,
         typer.Option(
             "--rate",
-            help=f"Offered loads in frames/s per direction, comma-separated (10k,40k); default: {SHARES[0]:g} to {SHARES[-1]:g} times the "
-            "throughput.",
+            help="Offered loads in frames/s per direction, comma-separated (10k,40k); default: "
+            f"{SHARES[0]:g} to {SHARES[-1]:g} times the throughput.",
         ),
     ] = None
 
