@@ -26,11 +26,13 @@ PLACE = "selftests"
 SOURCE = "linux"
 """Where the kernel's source is in the tree."""
 HOME = "tools/testing/selftests/drivers/net"
+FURTHER = ("hw/irq.py",)
+"""Tests of another Makefile, of what is for NICs alone, that need neither a program in BPF nor a second machine."""
 PARTS = (HOME, "tools/testing/selftests/net/lib", "tools/net/ynl", "Documentation/netlink/specs")
 """What of the source is needed."""
 UNWANTED = re.compile(
     r"(^|/)(__pycache__|tests?|idlelib|tkinter|ensurepip|pydoc_data|perl5?|gconv|systemd|apt|dpkg|ynltool)(/|$)"
-    r"|^(mlxsw|netdevsim|bonding|team|dsa|hw|microchip|ocelot)/|\.[ah]$"
+    r"|^(mlxsw|netdevsim|bonding|team|dsa|microchip|ocelot)/|\.[ah]$"
 )
 """What of them and of the packages is not, so that the DUT's memory holds the rest."""
 PROGRAMS = ("net/lib/gro.c", "net/lib/csum.c", "net/lib/xdp_helper.c", "drivers/net/napi_id_helper.c", "drivers/net/so_txtime.c")
@@ -73,7 +75,8 @@ def get(kernel: Kernel, image: Path) -> Selftests | str:
     path = cache_dir() / "images" / f"{sha256[:16]}.cpio"
     if not path.is_file():
         write_atomically(path, whole)
-    return Selftests(path, sha256, programs(source / HOME / "Makefile"))
+    further = tuple(name for name in FURTHER if (source / HOME / name).is_file())
+    return Selftests(path, sha256, (*programs(source / HOME / "Makefile"), *further))
 
 
 def programs(makefile: Path) -> tuple[str, ...]:

@@ -62,6 +62,8 @@ class Search:
     tried: list[Tried] = field(default_factory=list)
     idle: set[str] = field(default_factory=set)
     """Settings that were seen to change nothing."""
+    _known: list[dict[str, str]] = field(default_factory=list, init=False)
+    """Settings that are tried before the search."""
 
     @property
     def defaults(self) -> Figures:
@@ -75,8 +77,8 @@ class Search:
         self._try([{}])
         if self.tried[0].figures is None:
             return
-        known = list(self.space.known())
-        self._try_all(known[: max(1, self.trials // 2 - 1)])
+        self._known = list(self.space.known())[: max(1, self.trials // 2 - 1)]
+        self._try_all(self._known)
         self._screen()
         study = self._study()
         turns = 0
@@ -91,6 +93,13 @@ class Search:
 
     def _cost(self, one: Tried) -> float:
         return self.wanted.cost(one.figures, self.defaults) if one.figures else math.inf
+
+    @property
+    def _gains(self) -> list[dict[str, str]]:
+        """Of what was tried by itself, what is better than the defaults; the best first."""
+        alone = [one for one in self.tried[1:] if one.settings in self._known and one.figures]
+        usual = self._cost(self.tried[0])
+        return [one.settings for one in sorted(alone, key=self._cost) if self._cost(one) < usual]
 
     def nearest(self) -> Tried:
         """The best; if none keeps the limits, the one that misses them least."""
@@ -149,7 +158,9 @@ class Search:
         return found
 
     def _around(self, settings: Settings) -> Iterable[dict[str, str]]:
-        """Other choices first: they may change more than a step does."""
+        """First what is better than the defaults by itself, then other choices: they may change more than a step does."""
+        for one in self._gains:
+            yield {**settings, **one}
         active = [one for one in self.space.parameters if one.name not in self.idle and self.space.active(settings, one)]
         changed = [one for one in active if one.name in settings]
         for one in active:

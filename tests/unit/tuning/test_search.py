@@ -9,6 +9,7 @@ import pytest
 
 from irqlab.tuning.goal import Settings, Wanted, goals, limits
 from irqlab.tuning.search import BATCH, Answer, Search, alike
+from irqlab.tuning.space import Parameter, Space
 from tests.unit.tuning.spaces import answer, figures, made
 
 
@@ -109,3 +110,20 @@ def test_alike() -> None:
     assert not alike(figures(), figures(p99_ns=110_000))
     assert not alike(figures(), figures(p99_ns=None))
     assert not alike(figures(), figures(loss=0.1))
+
+
+def test_what_is_good_alone_is_tried_together() -> None:
+    """Two schemes with many other choices, and settings around them that make things worse, by the share of their number."""
+    receive = Parameter("irqmod/rx_scheme", "scheme", "rx", tuple("abcdefghijklmnopqrst"), "a", False)
+    transmit = Parameter("irqmod/tx_scheme", "scheme", "tx", tuple("klmno"), "k", False)
+    others = [Parameter(f"other{number}", "ring", f"{number}", tuple(map(str, range(10))), "5", True) for number in range(9)]
+
+    def cost(given: Settings) -> Answer:
+        parts = {"d": 0.6, "e": 0.55}.get(given.get(receive.name, "a"), 1.0), {"n": 0.95}.get(given.get(transmit.name, "k"), 1.0)
+        worse = sum(abs(int(given.get(one.name, one.default)) - 5) for one in others)
+        return figures(cpu=parts[0] * parts[1] * (1 + 0.02 * worse))
+
+    space = Space((receive, transmit, *others), {})
+    found = Search(space, Wanted(goals("cpu")), lambda given: [cost(one) for one in given], 30)
+    found.run()
+    assert found.best()[0].settings == {receive.name: "e", transmit.name: "n"}
