@@ -12,6 +12,7 @@ import pytest
 
 from irqlab import Lab
 from irqlab.compare import revision
+from irqlab.compare.loads import FEWEST
 from irqlab.methods import catalogue
 from irqlab.profile.devices import OF_NICS
 from irqlab.setup import drivers, kernel
@@ -20,6 +21,7 @@ from tests.e2e.conftest import Cli, Refused
 TXPOLL = 0xD9
 """The register TPPoll of the 8139C+."""
 SHORT = ("--duration", "0.02", "--warmup", "0.01")
+LEAST = ("--ensemble", str(FEWEST))
 DAWDLE = """
 static noinline void cp_dawdle(void)
 {
@@ -49,14 +51,14 @@ def slowed(home: Path, loops: int = 50) -> Path:
 
 def without_difference(cli: Cli, tmp_path: Path, side: str, *more: str) -> None:
     """Measures a side against itself: nothing differs."""
-    done = cli("compare", side, side, *SHORT, *more, "--fail-above", "0%", "--json", "same.json", timeout_s=1200)
+    done = cli("compare", side, side, *SHORT, *LEAST, *more, "--fail-above", "0%", "--json", "same.json", timeout_s=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith(f"Passed: {side} against {side}: no figure differs; allowed: 0 %.\n")
     document = json.loads((tmp_path / "same.json").read_text())
     jsonschema.validate(document, catalogue.schema())
     rows = [row for row in document["measured"]["results"] if row["method"] == "metrics"]
     members = len(rows) // 2
-    assert members == 6
+    assert members == FEWEST
     assert {row.pop("dut") for row in rows[:members]} == {0}
     assert {row.pop("dut") for row in rows[members:]} == {1}
     assert json.dumps(rows[:members]) == json.dumps(rows[members:])
@@ -69,14 +71,15 @@ def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path)
     comparison."""
     slow = slowed(tmp_path / "copy")
     pair = ("irqmod_rtl8139cp+napi+off", f"{slow}+napi+off")
-    done = cli("compare", *pair, *SHORT, "--fail-above", "1%", "--json", "a.json", timeout_s=1200)
+    done = cli("compare", *pair, *SHORT, *LEAST, "--fail-above", "1%", "--json", "a.json", timeout_s=1200)
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"FAILED: {pair[1]} against {pair[0]}: worse by more than allowed: throughput -" in done.stdout
     rows = done.stdout.split("Functions that gained")[1].splitlines()
     named = next(line.split() for line in rows if line.strip().startswith("cp_"))
     assert named[0] == "cp_dawdle"
     assert 100 <= float(named[-1]) <= 110
-    better = cli("compare", *reversed(pair), *SHORT, "--fail-above", "1%", "--fail-on", "throughput_pps", timeout_s=1200)
+    only = ("--fail-above", "1%", "--fail-on", "throughput_pps")
+    better = cli("compare", *reversed(pair), *SHORT, *LEAST, *only, timeout_s=1200)
     assert better.returncode == 0, better.stdout + better.stderr
     without_difference(cli, tmp_path, pair[0])
 

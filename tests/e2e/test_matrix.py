@@ -105,7 +105,8 @@ def test_the_grid_is_a_table_a_document_and_a_page(whole: Place) -> None:
     assert "Side by side" in (whole.home / "out" / "matrix.html").read_text()
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.long
 def test_completed_trials_are_not_repeated(whole: Place, tmp_path: Path, sent: signal.Signals) -> None:
     place = Place(tmp_path / "here")
     process = place.start(*GRID, *SHORT)

@@ -35,6 +35,7 @@ def _measured(trial: ForwardingTrial, **more: Any) -> dict[str, Any]:
     return _bed(**more).run(trial).to_json()
 
 
+@pytest.mark.long
 def test_one_processor_in_rounds_is_as_without() -> None:
     found = _measured(LIGHT, quantum_ns=1_000)
     instructions, idle = found["instructions"], found["idle_ratio"]

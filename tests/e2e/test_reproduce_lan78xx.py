@@ -31,6 +31,7 @@ def received(monkeypatch: pytest.MonkeyPatch, drivers: Iterable[str]) -> Table[m
     return data
 
 
+@pytest.mark.long
 def test_the_series_makes_our_driver_better(monkeypatch: pytest.MonkeyPatch) -> None:
     data = received(monkeypatch, PAIRS["ours"])
     standard, napi = data

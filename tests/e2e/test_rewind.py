@@ -78,7 +78,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Machine]]:
     ("driver", "rx", "tx", "nic"),
     [
         ("8139cp", None, None, None),
-        ("lan78xx", None, None, None),
+        pytest.param("lan78xx", None, None, None, marks=pytest.mark.long),
         pytest.param("e100", None, None, "irqlab-82558", marks=pytest.mark.long),
         pytest.param("irqmod_i8255x", "napi", "coalesce", "irqlab-82559", marks=pytest.mark.long),
         pytest.param("8139cp", None, None, "irqlab-8139cp", marks=pytest.mark.long),

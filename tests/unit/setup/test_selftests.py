@@ -26,6 +26,8 @@ def test_what_is_needed_goes_into_the_dut(name: str) -> None:
     assert not selftests.UNWANTED.search(name)
 
 
-@pytest.mark.parametrize("name", ["usr/lib/python3.13/test/x.py", "netdevsim/hw.py", "lib/python3.13/__pycache__/a.pyc", "lib/libc.a"])
+@pytest.mark.parametrize(
+    "name", ["usr/lib/python3.13/test/x.py", "netdevsim/hw.py", "lib/python3.13/__pycache__/a.pyc", "lib/libc.a"]
+)
 def test_the_rest_does_not(name: str) -> None:
     assert selftests.UNWANTED.search(name)

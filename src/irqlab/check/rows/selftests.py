@@ -12,14 +12,15 @@ from irqlab.check import wire
 from irqlab.check.row import Outcome, Row, Workplace, failed, not_covered, not_supported, passed
 from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES
+from irqlab.config.testbed import DEFAULT_MIPS
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.setup import SetupError, selftests
 from irqlab.trials.testbed import Testbed
 
 GROUP = "The kernel's selftests"
-MIPS = 1000
-"""The tests are in Python, and wait for some seconds at most."""
+CPUS = 4
+"""Of the DUT, without the instruction clock: programs in Python that wait for seconds; some set the affinity to more than two."""
 MEMORY_MIB = 768
 """The tests and their tree lie in the DUT's memory."""
 LIMIT_NS = 600_000_000_000
@@ -86,7 +87,7 @@ def nipa(found: Sequence[Case]) -> list[dict[str, str]]:
 
 def _selftests(place: Workplace) -> Outcome:
     """Runs every program that the Makefile names, with the first interface; the other one is the remote end."""
-    config = replace(place.testbed.config, nic=place.testbed.nic.model, mips=MIPS)
+    config = replace(place.testbed.config, nic=place.testbed.nic.model, functional=True, cpus=CPUS, mips=DEFAULT_MIPS)
     testbed = Testbed.resolve(replace(config, kernel_arguments=f"{config.kernel_arguments} ipv6.disable=0".strip()))
     tests = selftests.get(testbed.machine.kernel, testbed.machine.initrd)
     if isinstance(tests, str):
