@@ -11,6 +11,7 @@ OF_CHIPS = (
     "identify",
     "microcode",
     "noqueue",
+    "one_queue",
     "pause",
     "pci_error",
     "pci_reset",
