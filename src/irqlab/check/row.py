@@ -18,7 +18,7 @@ from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.machine import BOOTS, BreakpointError, MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
@@ -179,6 +179,15 @@ class Row:
     """Rows with a higher one are run first."""
     deep: bool = False
     """Only with --deep."""
+
+    def tried(self, place: Workplace) -> Outcome:
+        """Runs it, and again if QEMU made the DUT's kernel panic."""
+        for _ in range(BOOTS - 1):
+            try:
+                return self.run(place)
+            except BreakpointError:
+                place.progress("QEMU ran a breakpoint that is gone: again")
+        return self.run(place)
 
     def command(self, config: TestbedConfig) -> str:
         """Runs this row alone."""

@@ -139,7 +139,7 @@ def _row(subject: Subject, row: Row, budget: Budget, tell: Callable[[str], None]
         allowance = budget.allow(row.name)
         tell("running")
         place = Workplace(subject, allowance, tell)
-        outcome = attempt(partial(row.run, place))
+        outcome = attempt(partial(row.tried, place))
         if place.doing and outcome.status == FAIL:
             outcome = replace(outcome, said=f"{place.doing}: {outcome.said}")
         if place.messages:

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -77,7 +78,7 @@ MAX_CPUS = 64
 MAX_MEASURED_CPUS = 8
 MIN_QUANTUM_NS, MAX_QUANTUM_NS = 50, 1_000_000
 BOOTS = 3
-"""How often a kernel on several processors is booted until it does not panic."""
+"""How often what ends with a BreakpointError is tried."""
 SNAPSHOT_SLEEP_NS = 20_000_000
 SNAPSHOT_AFTER_NS = 5_000_000
 
@@ -88,6 +89,10 @@ class MachineError(IrqlabError):
 
 class PanicError(MachineError):
     """The DUT's kernel panicked."""
+
+
+class BreakpointError(PanicError):
+    """The same by QEMU's fault: a processor runs a breakpoint that the kernel has already removed (docs/use/findings.md)."""
 
 
 @dataclass(frozen=True)
@@ -288,15 +293,24 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 CONSOLE_LINES, QEMU_LINES = 40, 10
 """How many lines of the DUT's console and of QEMU's log an error shows."""
+REPORT = re.compile(r"\bOops\b|\bBUG: |general protection fault|\[ cut here \]|: 0000 \[#1\]")
+"""Where the report before a panic begins."""
+BREAKPOINT = re.compile(r"\bint3: 0000 \[#1\]")
+"""How it begins if a processor ran a breakpoint that is nobody's."""
 
 
 def _failure(what: str, directory: Path, code: int | None) -> MachineError:
     console, log = _lines_of(directory / CONSOLE), _lines_of(directory / "qemu.log")[-QEMU_LINES:]
-    # The call trace after the panic can be longer than what is shown.
+    kind = MachineError
+    # The call trace, and what comes after the panic, can be longer than what is shown.
     panic = next((number for number, line in enumerate(console) if "Kernel panic" in line), None)
     if panic is not None:
         said = "the DUT's kernel panicked"
-        console = console[max(panic - CONSOLE_LINES // 2, 0) :][:CONSOLE_LINES]
+        kind = BreakpointError if any(BREAKPOINT.search(line) for line in console[:panic]) else PanicError
+        before = max(panic - CONSOLE_LINES // 2, 0)
+        report = next((number for number in range(panic) if REPORT.search(console[number])), before)
+        shown = console[report : report + CONSOLE_LINES]
+        console = shown if panic < report + CONSOLE_LINES else [*shown[:-1], console[panic]]
     elif code is not None and code < 0:
         said = f"QEMU was killed by signal {-code}"
     elif code is None:
@@ -307,7 +321,7 @@ def _failure(what: str, directory: Path, code: int | None) -> MachineError:
         said += "\n".join(["; the DUT's console:", *(f"  {line}" for line in console[-CONSOLE_LINES:])])
     if log:
         said += "\n".join(["\nQEMU's log:", *(f"  {line}" for line in log)])
-    return (MachineError if panic is None else PanicError)(f"{what}: {said}")
+    return kind(f"{what}: {said}")
 
 
 def _lines_of(path: Path) -> list[str]:
@@ -324,13 +338,12 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError.
 
     `profile`: the tester can count instructions by function. This takes host time, but no virtual time.
-    `to_save`: `save` will be called. A kernel on several processors that panics while it boots is started again: QEMU runs a
-    breakpoint that the kernel has already removed from its code (docs/use/findings.md).
+    `to_save`: `save` will be called. Raises BreakpointError only if that happens in each of BOOTS boots.
     """
     for _ in range(BOOTS - 1 if config.functional and config.cpus > 1 else 0):
         try:
             return _start(config, snapshot, profile, to_save)
-        except PanicError:
+        except BreakpointError:
             pass
     return _start(config, snapshot, profile, to_save)
 

@@ -16,7 +16,7 @@ import pytest
 from irqlab.qemu import cancellation, machine
 from irqlab.qemu.cancellation import CancelledError
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import BOOTS, MachineError, PanicError, _failure, parameters_of
+from irqlab.qemu.machine import BOOTS, BreakpointError, MachineError, PanicError, _failure, parameters_of
 from irqlab.qemu.qmp import QmpError
 from irqlab.setup import nics
 from irqlab.setup.bootable import Kernel
@@ -37,6 +37,24 @@ def test_the_cause_of_a_machines_end_is_reported(tmp_path: Path, console: str, c
     failure = _failure("it died", tmp_path, code)
     assert str(failure).splitlines()[0].startswith(f"it died: {said}")
     assert isinstance(failure, PanicError) == ("panic" in console)
+
+
+def test_a_breakpoint_that_is_gone_is_told_from_other_panics(tmp_path: Path) -> None:
+    report = [
+        "link up",
+        "Oops: int3: 0000 [#1] SMP NOPTI",
+        *(f" trace {n}" for n in range(60)),
+        "Kernel panic - not syncing: Fatal",
+    ]
+    (tmp_path / "console.log").write_text("\n".join(report))
+    failure = _failure("it died", tmp_path, 0)
+    assert isinstance(failure, BreakpointError)
+    said = str(failure).splitlines()
+    assert said[1].strip() == report[1], "the report's beginning"
+    assert said[-1].strip() == report[-1]
+    assert len(said) == 41
+    (tmp_path / "console.log").write_text("Oops: general protection fault: 0000 [#1]\nKernel panic - not syncing: Fatal\n")
+    assert not isinstance(_failure("it died", tmp_path, 0), BreakpointError)
 
 
 def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
@@ -92,9 +110,9 @@ def test_the_monitor_is_asked_until_the_machine_is_paused() -> None:
 
 @pytest.mark.parametrize(
     ("functional", "cpus", "kind", "boots"),
-    [(True, 4, PanicError, BOOTS), (True, 1, PanicError, 1), (False, 1, PanicError, 1), (True, 4, MachineError, 1)],
+    [(True, 4, BreakpointError, BOOTS), (True, 1, BreakpointError, 1), (False, 1, PanicError, 1), (True, 4, PanicError, 1)],
 )
-def test_only_several_processors_that_panic_while_they_boot_are_booted_again(
+def test_only_several_processors_that_run_a_stale_breakpoint_are_booted_again(
     monkeypatch: pytest.MonkeyPatch, functional: bool, cpus: int, kind: type[MachineError], boots: int
 ) -> None:
     booted: list[Any] = []
@@ -111,7 +129,7 @@ def test_only_several_processors_that_panic_while_they_boot_are_booted_again(
 
 
 def test_the_second_boot_may_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends: list[Any] = [PanicError("the DUT did not start"), "a machine"]
+    ends: list[Any] = [BreakpointError("the DUT did not start"), "a machine"]
 
     def start(*_: Any) -> Any:
         end = ends.pop(0)

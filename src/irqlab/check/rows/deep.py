@@ -109,7 +109,7 @@ def _watched(build: Build, place: Workplace) -> Outcome:
         allowance = place.allowance.part(len(WATCHED) - number)
         place.progress(f"{name} on {testbed.machine.kernel.release}")
         try:
-            outcome = row.run(Workplace(subject, allowance, place.progress))
+            outcome = row.tried(Workplace(subject, allowance, place.progress))
         except BROKEN as error:
             first, *rest = str(error).splitlines()
             outcome = failed(first, rest)

@@ -14,7 +14,9 @@ from irqlab.check.subject import Subject
 from irqlab.config.addresses import INTERFACES
 from irqlab.config.testbed import DEFAULT_MIPS
 from irqlab.dut.agent import DutError
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.dut.router import Dut
+from irqlab.qemu.machine import BOOTS, BreakpointError
 from irqlab.setup import SetupError, selftests
 from irqlab.trials.testbed import Testbed
 
@@ -47,6 +49,8 @@ PADDED = "sw_ipv4_data_lrg_1byte"
 """A case that fails where short frames are padded: the kernel's GRO merges no IPv4 packet with padding behind it."""
 CANNOT = re.compile(r"Operation not supported|list index out of range|driver does not report stats")
 """What a test says if the driver lacks something that it takes for granted: an operation, a second queue."""
+KERNEL = "dmesg"
+"""In place of a program: what the kernel logged while they ran."""
 LONGEST = "gro.py"
 """Two hundred cases, with six tries of each one that fails: run last, and not with a driver that refuses GRO."""
 
@@ -96,13 +100,24 @@ def _selftests(place: Workplace) -> Outcome:
     testbed = replace(testbed, machine=machine)
     found: list[Case] = []
     left = sorted(tests.programs, key=LONGEST.__eq__)
-    with Workplace(Subject(testbed), place.allowance).dut() as dut:
-        _prepare(dut, testbed)
-        while left and not (found and place.allowance.over):
-            _reach(dut)
-            program = left.pop(0)
-            place.progress(f"{program}: {len(tests.programs) - len(left)} of {len(tests.programs)}")
-            found += _run(dut, program)
+    boots = 0
+    while left and not (found and place.allowance.over):
+        boots += 1
+        try:
+            with Workplace(Subject(testbed), place.allowance).dut() as dut:
+                _prepare(dut, testbed)
+                while left and not (found and place.allowance.over):
+                    _reach(dut)
+                    place.progress(f"{left[0]}: {len(tests.programs) - len(left) + 1} of {len(tests.programs)}")
+                    found += _run(dut, left[0])
+                    left.pop(0)
+        except BreakpointError:
+            if boots == BOOTS:
+                raise
+        except KernelProblemError as error:
+            first, *rest = str(error).splitlines()
+            found.insert(0, Case(KERNEL, first, "fail", "; ".join(line.strip() for line in rest)))
+            break
     testbed.close()
     return _outcome(found, left)
 
@@ -170,7 +185,8 @@ def _outcome(found: Sequence[Case], left: Sequence[str]) -> Outcome:
     evidence = [f"{one.program} {one.name}: {one.result}{f': {one.why}' if one.why else ''}" for one in ordered]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        outcome = failed(f"{wrong[0].program} {wrong[0].name} failed{more}; {said}", evidence)
+        first = wrong[0].name if wrong[0].program == KERNEL else f"{wrong[0].program} {wrong[0].name} failed"
+        outcome = failed(f"{first}{more}; {said}", evidence)
     else:
         outcome = passed(said, evidence) if count["pass"] else not_covered(said)
     return replace(outcome, results=tuple(nipa(found)))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from irqlab.check.row import FAIL, NOT_COVERED, PASS, words
-from irqlab.check.rows.selftests import LONGEST, PINGS, Case, _outcome, _reach, _run, cases, nipa
+from irqlab.check.rows.selftests import KERNEL, LONGEST, PINGS, Case, _outcome, _reach, _run, cases, nipa
 
 OUTPUT = """TAP version 13
 1..5
@@ -52,6 +52,12 @@ def test_any_other_failure_fails() -> None:
     assert outcome.status == FAIL
     assert outcome.said.startswith("ping.py v6 failed; 1 cases passed")
     assert outcome.evidence == ("ping.py v6: fail: Command failed", "ping.py v4: pass")
+
+
+def test_what_the_kernel_logged_is_said_first() -> None:
+    logged = Case(KERNEL, "the DUT's kernel logged a problem: queue 1 timed out", "fail", "link up; queue 1 timed out")
+    outcome = _outcome([logged, Case("ping.py", "v4", "pass"), Case("ping.py", "v6", "fail", "Command failed")], [])
+    assert outcome.said.startswith("the DUT's kernel logged a problem: queue 1 timed out (and 1 more); 1 cases passed")
 
 
 class Silent:
