@@ -35,6 +35,14 @@ UNWANTED = re.compile(
     r"|^(mlxsw|netdevsim|bonding|team|dsa|microchip|ocelot)/|\.[ah]$"
 )
 """What of them and of the packages is not, so that the DUT's memory holds the rest."""
+PATH = "/usr/local/sbin:/usr/sbin:/usr/bin"
+ETHTOOL = """#!/bin/bash
+[ "$1 $2" = "--json -l" ] || exec /usr/sbin/ethtool "$@"
+channels=$(/usr/sbin/ethtool -l "$3") || exit
+combined=$(sed -n '/^Current/,$ s/^Combined:[^0-9]*\\([0-9]*\\)$/\\1/p' <<<"$channels")
+echo "[{\\"ifname\\": \\"$3\\", \\"combined\\": ${combined:-0}}]"
+"""
+"""For napi_threaded.py: Debian 13's ethtool has no JSON of the channels, as later ones have."""
 PROGRAMS = ("net/lib/gro.c", "net/lib/csum.c", "net/lib/xdp_helper.c", "drivers/net/napi_id_helper.c", "drivers/net/so_txtime.c")
 """Programs of the tests in C, each of one file. Those in BPF, and those that a generator writes, are not built."""
 
@@ -68,6 +76,7 @@ def get(kernel: Kernel, image: Path) -> Selftests | str:
     for name in ("dev", "proc", "sys", "run", "tmp", "var"):
         entries[f"{PLACE}/{name}"] = cpio.directory()
     entries[f"{PLACE}/usr/bin/sh"] = cpio.symlink("bash")
+    entries[f"{PLACE}/usr/local/sbin/ethtool"] = cpio.file(ETHTOOL.encode(), 0o755)
     for name in ("bin", "lib", "lib64", "sbin"):
         entries[f"{PLACE}/{name}"] = cpio.symlink(f"usr/{name}")
     whole = image.read_bytes() + cpio.pack(entries)

@@ -162,7 +162,7 @@ def _run(dut: Dut, program: str) -> list[Case]:
     if program == LONGEST and "requested on" in dut.attempt("ethtool", "-K", INTERFACES[0], "gro", "on")["out"]:
         return [Case(program, "", "skip", "ethtool -K gro on: the driver refuses")]
     settings = {"NETIF": INTERFACES[0], "REMOTE_TYPE": "netns", "REMOTE_ARGS": NAMESPACE, **ADDRESSES}
-    words = ["env", "-i", "PATH=/usr/sbin:/usr/bin", "HOME=/tmp", *(f"{name}={value}" for name, value in settings.items())]
+    words = ["env", "-i", f"PATH={selftests.PATH}", "HOME=/tmp", *(f"{name}={value}" for name, value in settings.items())]
     home = f"/{selftests.SOURCE}/{selftests.HOME}"
     argv = ["chroot", f"/{selftests.PLACE}", "/usr/bin/env", *words[1:], "bash", "-c", f"cd {home} && exec ./{program} 2>&1"]
     done = dut.rpc.guest("exec", argv=argv, stdin=None, limit_ns=LIMIT_NS)
