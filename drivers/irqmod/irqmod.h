@@ -525,7 +525,7 @@ static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *sk
  * UDP is not merged: it takes longer then, and seldom gains. Nor are its fragments,
  * which would overtake it. Those of other protocols must not overtake what GRO holds.
  *
- * Return: true for an IP packet that is not UDP.
+ * Return: true for an IP packet that is not UDP, and for what PPPoE carries.
  */
 static inline bool irqmod_is_flow(const struct sk_buff *skb)
 {
@@ -542,6 +542,8 @@ static inline bool irqmod_is_flow(const struct sk_buff *skb)
 		if (ip6->nexthdr != IPPROTO_FRAGMENT)
 			return ip6->nexthdr != IPPROTO_UDP;
 		return ((const struct ipv6_opt_hdr *)(ip6 + 1))->nexthdr != IPPROTO_UDP;
+	case htons(ETH_P_PPP_SES):
+		return true;
 	default:
 		return false;
 	}

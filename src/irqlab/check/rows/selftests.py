@@ -51,6 +51,8 @@ CANNOT = re.compile(r"Operation not supported|list index out of range|driver doe
 """What a test says if the driver lacks something that it takes for granted: an operation, a second queue."""
 KERNEL = "dmesg"
 """In place of a program: what the kernel logged while they ran."""
+TIMED, SLOW = "so_txtime.py", {"KSFT_MACHINE_SLOW": "yes"}
+"""A program that wants times kept to the millisecond, and how it is told that the machine is slow. Others would be less strict."""
 LONGEST = "gro.py"
 """Two hundred cases, with six tries of each one that fails: run last, and not with a driver that refuses GRO."""
 
@@ -162,6 +164,7 @@ def _run(dut: Dut, program: str) -> list[Case]:
     if program == LONGEST and "requested on" in dut.attempt("ethtool", "-K", INTERFACES[0], "gro", "on")["out"]:
         return [Case(program, "", "skip", "ethtool -K gro on: the driver refuses")]
     settings = {"NETIF": INTERFACES[0], "REMOTE_TYPE": "netns", "REMOTE_ARGS": NAMESPACE, **ADDRESSES}
+    settings |= SLOW if program == TIMED else {}
     words = ["env", "-i", f"PATH={selftests.PATH}", "HOME=/tmp", *(f"{name}={value}" for name, value in settings.items())]
     home = f"/{selftests.SOURCE}/{selftests.HOME}"
     argv = ["chroot", f"/{selftests.PLACE}", "/usr/bin/env", *words[1:], "bash", "-c", f"cd {home} && exec ./{program} 2>&1"]
