@@ -108,6 +108,8 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
+    in_turn: bool = False
+    """If functional: processors run one after the other, so that none meets a stale breakpoint (BreakpointError)."""
     quantum_ns: int = 0
     """Processors run at the same virtual time, in rounds of so many ns; 0: there are no rounds."""
     memory_mib: int = 256
@@ -188,7 +190,7 @@ class MachineConfig:
 
     def _time(self) -> list[str]:
         if self.functional:
-            return ["-accel", "tcg,thread=multi", "-cpu", NO_CX16, "-smp", str(self.cpus)]
+            return ["-accel", f"tcg,thread={'single' if self.in_turn else 'multi'}", "-cpu", NO_CX16, "-smp", str(self.cpus)]
         several = ["-smp", str(self.cpus)] if self.cpus > 1 else []
         return ["-icount", f"shift={self.shift},sleep=off", *several]
 

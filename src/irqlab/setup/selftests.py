@@ -16,19 +16,21 @@ from irqlab.files import write_atomically
 from irqlab.setup import SetupError, archive, buildroot, cpio, debs, kernel_sources
 from irqlab.setup.bootable import Kernel
 from irqlab.setup.paths import cache_dir
+from irqlab.setup.roots import Root
 
 PACKAGES = (
-    *("bash", "coreutils", "ethtool", "grep", "iperf3", "iproute2", "iputils-ping", "kmod", "python3-minimal", "python3-yaml"),
-    *("sed", "socat"),
+    *("bash", "bpftool", "coreutils", "ethtool", "grep", "iperf3", "iproute2", "iputils-ping", "kmod", "python3-minimal"),
+    *("python3-yaml", "sed", "socat"),
 )
 PLACE = "selftests"
 """Where the tree is in the DUT."""
 SOURCE = "linux"
 """Where the kernel's source is in the tree."""
-HOME = "tools/testing/selftests/drivers/net"
+TESTS = "tools/testing/selftests"
+HOME = f"{TESTS}/drivers/net"
 FURTHER = ("hw/irq.py",)
 """Tests of another Makefile, of what is for NICs alone, that need neither a program in BPF nor a second machine."""
-PARTS = (HOME, "tools/testing/selftests/net/lib", "tools/net/ynl", "Documentation/netlink/specs")
+PARTS = (HOME, f"{TESTS}/net/lib", "tools/net/ynl", "Documentation/netlink/specs")
 """What of the source is needed."""
 UNWANTED = re.compile(
     r"(^|/)(__pycache__|tests?|idlelib|tkinter|ensurepip|pydoc_data|perl5?|gconv|systemd|apt|dpkg|ynltool)(/|$)"
@@ -44,7 +46,11 @@ echo "[{\\"ifname\\": \\"$3\\", \\"combined\\": ${combined:-0}}]"
 """
 """For napi_threaded.py: Debian 13's ethtool has no JSON of the channels, as later ones have."""
 PROGRAMS = ("net/lib/gro.c", "net/lib/csum.c", "net/lib/xdp_helper.c", "drivers/net/napi_id_helper.c", "drivers/net/so_txtime.c")
-"""Programs of the tests in C, each of one file. Those in BPF, and those that a generator writes, are not built."""
+"""Programs of the tests in C, each of one file. Those that a generator writes are not built."""
+BPF = ("net/lib/xdp_dummy.bpf.c", "net/lib/xdp_metadata.bpf.c", "net/lib/xdp_native.bpf.c")
+"""Programs in BPF."""
+BPF_PACKAGES = ("gcc-bpf", "libbpf-dev", "libc6-dev", "linux-libc-dev")
+BPF_COMPILER = ("bpf-gcc", "-mcpu=v3", "-gbtf", "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu")
 
 
 @dataclass(frozen=True)
@@ -97,20 +103,27 @@ def programs(makefile: Path) -> tuple[str, ...]:
 
 
 def _compiled(source: Path, release: str) -> Iterator[tuple[str, cpio.Entry]]:
-    """The tests' programs in C, by their paths in the source. One that does not compile is left out: its tests say so."""
+    """The tests' programs, by their paths in the source. One that does not compile is left out: its tests say so."""
     root = buildroot.get(release)
+    bpf = debs.tree(f"bpf-{release}", BPF_PACKAGES, release, f"fetching a compiler for BPF (Debian {release}, 20 MB)")
+    words = (root.compiler, "-I/src/tools/include/uapi", "-idirafter", "/src/include/uapi")
+    for name in PROGRAMS:
+        if made := _made(source, name, root, (*words, "-o"), ""):
+            yield f"{TESTS}/{name.removesuffix('.c')}", made
+    for name in BPF:
+        if made := _made(source, name, bpf, (*BPF_COMPILER, "-c", "-o"), ".o"):
+            yield f"{TESTS}/{name.removesuffix('.c')}.o", made
+
+
+def _made(source: Path, name: str, root: Root, compiler: tuple[str, ...], suffix: str) -> cpio.Entry | None:
+    """What a compiler makes of a file, unless in the cache; None: there is no such file, or it does not compile."""
     home = cache_dir() / "tools" / f"selftests-{source.name}"
     home.mkdir(parents=True, exist_ok=True)
-    for name in PROGRAMS:
-        file, made = source / "tools/testing/selftests" / name, home / Path(name).stem
-        if not file.is_file():
-            continue
-        if not made.is_file():
-            includes = ("-I/src/tools/testing/selftests", "-I/src/tools/include/uapi", "-idirafter", "/src/include/uapi")
-            words = (root.compiler, "-O2", "-w", *includes, "-o", f"/out/{made.name}", f"/src/tools/testing/selftests/{name}")
-            root.run(*words, readable={"/src": source}, writable={"/out": home})
-        if made.is_file():
-            yield f"tools/testing/selftests/{name.removesuffix('.c')}", cpio.file(made.read_bytes(), 0o755)
+    file, made = source / TESTS / name, home / f"{Path(name).stem}{suffix}"
+    if not made.is_file() and file.is_file():
+        words = (*compiler, f"/out/{made.name}", "-O2", "-w", f"-I/src/{TESTS}", f"/src/{TESTS}/{name}")
+        root.run(*words, readable={"/src": source}, writable={"/out": home})
+    return cpio.file(made.read_bytes(), 0o755) if made.is_file() else None
 
 
 def _entries(tree: Path) -> Iterator[tuple[str, cpio.Entry]]:
