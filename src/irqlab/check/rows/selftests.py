@@ -51,7 +51,7 @@ CANNOT = re.compile(
     r"Operation not supported|list index out of range|driver does not report stats|mtu greater than device maximum"
     r"|does not support XDP|sec xdp\.frags; EXIT"
 )
-"""What a test says if the driver lacks something that it takes for granted: an operation, a second queue, frames in parts for XDP."""
+"""What a test says if the driver lacks what it takes for granted: an operation, a second queue, XDP of frames in parts."""
 KERNEL = "dmesg"
 """In place of a program: what the kernel logged while they ran."""
 TIMED, SLOW = "so_txtime.py", {"KSFT_MACHINE_SLOW": "yes"}
