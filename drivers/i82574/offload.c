@@ -60,7 +60,12 @@ netdev_features_t i82574_features_check(struct sk_buff *skb,
 					struct net_device *netdev,
 					netdev_features_t features)
 {
-	if (skb_is_gso(skb) && (skb_tcp_all_headers(skb) > TX_HEADER_MAX ||
+	__be16 protocol = vlan_get_protocol(skb);
+
+	/* GRO also merges what PPPoE carries. */
+	if (skb_is_gso(skb) && ((protocol != htons(ETH_P_IP) &&
+				 protocol != htons(ETH_P_IPV6)) ||
+				skb_tcp_all_headers(skb) > TX_HEADER_MAX ||
 				skb_shinfo(skb)->gso_size < 64))
 		features &= ~NETIF_F_GSO_MASK;
 	return vlan_features_check(skb, features);

@@ -379,6 +379,25 @@ static void stop_queues(struct irqmod_port *port, struct irqmod_queue *only)
 	}
 }
 
+/* While the port is up, queues that are not used are not stopped, either: nobody sends
+ * on them, but dev_watchdog() looks at them, too.
+ */
+static void stop_unused(struct irqmod_port *port, bool stop)
+{
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port) {
+		if (queue->index < port->queues_used)
+			continue;
+		__netif_tx_lock_bh(queue->txq);
+		if (stop)
+			netif_tx_stop_queue(queue->txq);
+		else
+			netif_tx_start_queue(queue->txq);
+		__netif_tx_unlock_bh(queue->txq);
+	}
+}
+
 /**
  * irqmod_start() - starts the schemes of all queues that are used
  * @port: the port, with its hardware ready and its rings filled
@@ -391,6 +410,7 @@ void irqmod_start(struct irqmod_port *port)
 {
 	port->up = true;
 	start_queues(port, NULL);
+	stop_unused(port, false);
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
 
@@ -421,6 +441,7 @@ void irqmod_stop(struct irqmod_port *port)
 	if (!port->up)
 		return;
 	port->up = false;
+	stop_unused(port, true);
 	stop_queues(port, NULL);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);

@@ -30,11 +30,13 @@
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
+#include <linux/if_pppox.h>
 #include <linux/interrupt.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/ppp_defs.h>
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
 #include <linux/workqueue.h>
@@ -518,6 +520,24 @@ static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *sk
 	queue->deliver(queue, skb);
 }
 
+static inline bool irqmod_is_ip_flow(const struct sk_buff *skb, unsigned int at)
+{
+	const struct iphdr *ip = (const void *)(skb->data + at);
+
+	return skb_headlen(skb) >= at + sizeof(*ip) && ip->protocol != IPPROTO_UDP;
+}
+
+static inline bool irqmod_is_ip6_flow(const struct sk_buff *skb, unsigned int at)
+{
+	const struct ipv6hdr *ip6 = (const void *)(skb->data + at);
+
+	if (skb_headlen(skb) < at + sizeof(*ip6) + sizeof(struct ipv6_opt_hdr))
+		return false;
+	if (ip6->nexthdr != IPPROTO_FRAGMENT)
+		return ip6->nexthdr != IPPROTO_UDP;
+	return ((const struct ipv6_opt_hdr *)(ip6 + 1))->nexthdr != IPPROTO_UDP;
+}
+
 /**
  * irqmod_is_flow() - whether GRO may merge a frame of an unknown kind
  * @skb: the frame, for which the chip tells neither TCP nor UDP
@@ -525,25 +545,25 @@ static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *sk
  * UDP is not merged: it takes longer then, and seldom gains. Nor are its fragments,
  * which would overtake it. Those of other protocols must not overtake what GRO holds.
  *
- * Return: true for an IP packet that is not UDP, and for what PPPoE carries.
+ * Return: true for an IP packet that is not UDP, also in PPPoE.
  */
 static inline bool irqmod_is_flow(const struct sk_buff *skb)
 {
-	const struct ipv6hdr *ip6 = (const void *)skb->data;
-	const struct iphdr *ip = (const void *)skb->data;
-
 	switch (skb->protocol) {
 	case htons(ETH_P_IP):
-		return skb_headlen(skb) >= sizeof(*ip) &&
-		       ip->protocol != IPPROTO_UDP;
+		return irqmod_is_ip_flow(skb, 0);
 	case htons(ETH_P_IPV6):
-		if (skb_headlen(skb) < sizeof(*ip6) + sizeof(struct ipv6_opt_hdr))
-			return false;
-		if (ip6->nexthdr != IPPROTO_FRAGMENT)
-			return ip6->nexthdr != IPPROTO_UDP;
-		return ((const struct ipv6_opt_hdr *)(ip6 + 1))->nexthdr != IPPROTO_UDP;
+		return irqmod_is_ip6_flow(skb, 0);
 	case htons(ETH_P_PPP_SES):
-		return true;
+		if (skb_headlen(skb) < PPPOE_SES_HLEN)
+			return false;
+		switch (be16_to_cpup((const void *)(skb->data + PPPOE_SES_HLEN - 2))) {
+		case PPP_IP:
+			return irqmod_is_ip_flow(skb, PPPOE_SES_HLEN);
+		case PPP_IPV6:
+			return irqmod_is_ip6_flow(skb, PPPOE_SES_HLEN);
+		}
+		return false;
 	default:
 		return false;
 	}

@@ -30,21 +30,6 @@ void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue)
 }
 EXPORT_SYMBOL_GPL(irqmod_add_queue);
 
-/* Queues that are used are stopped until irqmod_start(): netconsole sends on an
- * interface being opened. The others are not: dev_watchdog() looks at all.
- */
-static void stop_used(struct irqmod_port *port, unsigned int count)
-{
-	struct irqmod_queue *queue;
-
-	irqmod_for_each_queue(queue, port) {
-		if (queue->index < count)
-			netif_tx_stop_queue(queue->txq);
-		else
-			netif_tx_start_queue(queue->txq);
-	}
-}
-
 /**
  * irqmod_use_queues() - sets how many queues are used
  * @port: the port, stopped
@@ -55,13 +40,10 @@ static void stop_used(struct irqmod_port *port, unsigned int count)
  */
 int irqmod_use_queues(struct irqmod_port *port, unsigned int count)
 {
-	int err;
+	int err = netif_set_real_num_queues(port->netdev, count, count);
 
-	stop_used(port, max(count, port->queues_used));
-	err = netif_set_real_num_queues(port->netdev, count, count);
 	if (!err)
 		port->queues_used = count;
-	stop_used(port, port->queues_used);
 	return err;
 }
 EXPORT_SYMBOL_GPL(irqmod_use_queues);
@@ -77,6 +59,8 @@ static int init_queue(struct irqmod_queue *queue)
 	queue->tx = port->tx;
 	queue->rx_ring = port->rx_ring;
 	queue->rx_stopping = true;	/* until irqmod_start() */
+	/* Until irqmod_start(): netconsole sends on an interface being opened. */
+	netif_tx_stop_queue(queue->txq);
 	queue->tx_switching = true;	/* until irqmod_start() */
 	queue->rx_limit = UINT_MAX;
 	queue->cpu = nr_cpu_ids;
@@ -161,7 +145,6 @@ int irqmod_register(struct irqmod_port *port)
 		if (err)
 			goto free_states;
 	}
-	stop_used(port, port->queues_used);
 	irqmod_for_each_queue(queue, port)
 		add_napi(queue);
 	irqmod_set_stat_ops(port->netdev, &irqmod_stat_ops);

@@ -186,7 +186,10 @@ class Row:
             try:
                 return self.run(place)
             except BreakpointError:
+                if place.allowance.over:
+                    raise
                 place.progress("QEMU ran a breakpoint that is gone: again")
+                place.messages.clear()
         return self.run(place)
 
     def command(self, config: TestbedConfig) -> str:

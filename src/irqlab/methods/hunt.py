@@ -9,6 +9,7 @@ repeated. `irqlab.hunting` has the search.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -194,7 +195,9 @@ def _with_two(runner: TrialRunner, options: Options) -> TrialRunner:
     config = runner.bench.config
     if config.functional or config.cpus > 1 or config.memory:
         raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
-    return replace(runner, bench=Testbed.resolve(replace(config, cpus=CPUS)))
+    found = copy(runner)  # which may be one of the checklist's
+    found.bench = Testbed.resolve(replace(config, cpus=CPUS))
+    return found
 
 
 def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:

@@ -15,7 +15,7 @@ import shlex
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -296,7 +296,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 CONSOLE_LINES, QEMU_LINES = 40, 10
 """How many lines of the DUT's console and of QEMU's log an error shows."""
 REPORT = re.compile(r"\bOops\b|\bBUG: |general protection fault|\[ cut here \]|: 0000 \[#1\]")
-"""Where the report before a panic begins."""
+"""Lines with which the kernel's reports begin."""
+SAME_REPORT = 5
+"""Lines that are nearer belong to one report."""
 BREAKPOINT = re.compile(r"\bint3: 0000 \[#1\]")
 """How it begins if a processor ran a breakpoint that is nobody's."""
 
@@ -308,9 +310,8 @@ def _failure(what: str, directory: Path, code: int | None) -> MachineError:
     panic = next((number for number, line in enumerate(console) if "Kernel panic" in line), None)
     if panic is not None:
         said = "the DUT's kernel panicked"
-        kind = BreakpointError if any(BREAKPOINT.search(line) for line in console[:panic]) else PanicError
-        before = max(panic - CONSOLE_LINES // 2, 0)
-        report = next((number for number in range(panic) if REPORT.search(console[number])), before)
+        report = _report(console[:panic])
+        kind = BreakpointError if any(BREAKPOINT.search(line) for line in console[report:panic]) else PanicError
         shown = console[report : report + CONSOLE_LINES]
         console = shown if panic < report + CONSOLE_LINES else [*shown[:-1], console[panic]]
     elif code is not None and code < 0:
@@ -324,6 +325,17 @@ def _failure(what: str, directory: Path, code: int | None) -> MachineError:
     if log:
         said += "\n".join(["\nQEMU's log:", *(f"  {line}" for line in log)])
     return kind(f"{what}: {said}")
+
+
+def _report(console: Sequence[str]) -> int:
+    """The line with which the last report begins; some lines before the end, if there is none."""
+    found = [number for number, line in enumerate(console) if REPORT.search(line)]
+    if not found:
+        return max(len(console) - CONSOLE_LINES // 2, 0)
+    first = found.pop()
+    while found and first - found[-1] <= SAME_REPORT:
+        first = found.pop()
+    return first
 
 
 def _lines_of(path: Path) -> list[str]:

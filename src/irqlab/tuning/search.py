@@ -88,7 +88,7 @@ class Search:
 
     def best(self, count: int = 1) -> list[Tried]:
         """The best settings that keep the limits; the first one is the best."""
-        found = [one for one in self.tried if one.figures and self.wanted.kept(one.figures, self.defaults)]
+        found = [one for one in self.tried if self._kept(one)]
         return sorted(found, key=lambda one: (self._cost(one), len(one.settings)))[:count]
 
     def _cost(self, one: Tried) -> float:
@@ -99,7 +99,11 @@ class Search:
         """Of what was tried by itself, what is better than the defaults; the best first."""
         alone = [one for one in self.tried[1:] if one.settings in self._known and one.figures]
         usual = self._cost(self.tried[0])
-        return [one.settings for one in sorted(alone, key=self._cost) if self._cost(one) < usual]
+        better = [one for one in alone if self._cost(one) < usual]
+        return [one.settings for one in sorted(better, key=lambda one: (not self._kept(one), self._cost(one)))]
+
+    def _kept(self, one: Tried) -> bool:
+        return one.figures is not None and self.wanted.kept(one.figures, self.defaults)
 
     def nearest(self) -> Tried:
         """The best; if none keeps the limits, the one that misses them least."""
@@ -159,8 +163,8 @@ class Search:
 
     def _around(self, settings: Settings) -> Iterable[dict[str, str]]:
         """First what is better than the defaults by itself, then other choices: they may change more than a step does."""
-        for one in self._gains:
-            yield {**settings, **one}
+        for gain in self._gains:
+            yield {**settings, **gain}
         active = [one for one in self.space.parameters if one.name not in self.idle and self.space.active(settings, one)]
         changed = [one for one in active if one.name in settings]
         for one in active:

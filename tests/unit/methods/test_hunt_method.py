@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from irqlab.check.clock import Allowance
+from irqlab.check.row import TimedRunner
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -35,6 +37,9 @@ def test_processors_are_stopped_in_a_dut_of_its_own(monkeypatch: pytest.MonkeyPa
     found: Any = hunt._with_two(given, TURNS)
     assert found.bench == ("resolved", replace(given.bench.config, cpus=2))
     assert (found.slots, found.progress) == (given.slots, given.progress)
+    bench: Any = given.bench
+    of_a_row = TimedRunner(bench, Allowance.__new__(Allowance), given.progress)
+    assert type(hunt._with_two(of_a_row, TURNS)) is TimedRunner
 
 
 @pytest.mark.parametrize("changed", [{"functional": True}, {"functional": True, "cpus": 2}, {"cpus": 2}, {"memory": "a board"}])

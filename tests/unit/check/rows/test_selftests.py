@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from irqlab.check.row import FAIL, NOT_COVERED, PASS, words
 from irqlab.check.rows.selftests import KERNEL, LONGEST, PINGS, Case, _outcome, _reach, _run, cases, nipa
 
@@ -63,10 +65,25 @@ def test_a_usb_nic_may_lose_a_long_burst_on_a_busy_host() -> None:
     assert _outcome([good, lost], []).status == FAIL
 
 
-def test_what_the_kernel_logged_is_said_first() -> None:
-    logged = Case(KERNEL, "the DUT's kernel logged a problem: queue 1 timed out", "fail", "link up; queue 1 timed out")
+def test_what_the_kernel_logged_is_said_first_and_never_excused() -> None:
+    first = "the DUT's kernel logged a problem: WARNING: CPU: 1 at net/core/dev.c:1 netif_x+0x1/0x2"
+    logged = Case(KERNEL, "log", "fail", f"{first}; Comm: bpftool CONFIG_X netdevsim Operation not supported")
     outcome = _outcome([logged, Case("ping.py", "v4", "pass"), Case("ping.py", "v6", "fail", "Command failed")], [])
-    assert outcome.said.startswith("the DUT's kernel logged a problem: queue 1 timed out (and 1 more); 1 cases passed")
+    assert outcome.said.startswith(f"{first} (and 1 more); 1 cases passed")
+    assert outcome.kinds == ("WARNING at net/core/dev.c netif_x()",)
+    assert _outcome([logged, Case("ping.py", "v4", "pass")], []).status == FAIL
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "why"),
+    [
+        (LONGEST, "test.sw_ipv4_large_max", "GRO over-coalesced in ipv4/large_max"),
+        ("xdp.py", "native_pass_sb.ipv4", "CMD: ip link set dev eth0 xdpdrv obj x.bpf.o sec xdp; STDERR: Cannot allocate memory"),
+        ("xdp.py", "native_tx_sb.ipv4", "CMD: bpftool map update; EXIT: 255; STDERR: Error: bad map"),
+    ],
+)
+def test_a_fault_is_not_taken_for_something_that_the_lab_lacks(program: str, name: str, why: str) -> None:
+    assert _outcome([Case("ping.py", "v4", "pass"), Case(program, name, "fail", why)], []).status == FAIL
 
 
 class Silent:
