@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from irqlab.check.row import FAIL, NOT_COVERED, PASS, words
-from irqlab.check.rows.selftests import KERNEL, LONGEST, PINGS, Case, _outcome, _reach, _run, cases, nipa
+from irqlab.check.rows.selftests import KERNEL, LONGEST, PINGS, Case, _outcome, _reach, _run, again, cases, nipa
 
 OUTPUT = """TAP version 13
 1..5
@@ -84,6 +84,17 @@ def test_what_the_kernel_logged_is_said_first_and_never_excused() -> None:
 )
 def test_a_fault_is_not_taken_for_something_that_the_lab_lacks(program: str, name: str, why: str) -> None:
     assert _outcome([Case("ping.py", "v4", "pass"), Case(program, name, "fail", why)], []).status == FAIL
+
+
+def test_what_fails_is_run_again() -> None:
+    first = [Case("ping.py", "v4", "fail", "lost"), Case("ping.py", "v6", "fail", "lost"), Case("ping.py", "tcp", "pass")]
+    second = [Case("ping.py", "v4", "pass"), Case("ping.py", "v6", "fail", "lost"), Case("ping.py", "tcp", "fail", "late")]
+    found = again(first, second)
+    assert [(one.result, one.retry) for one in found] == [("fail", "pass"), ("fail", "fail"), ("pass", "")]
+    assert [one.get("retry") for one in nipa(found)] == ["pass", "fail", None]
+    outcome = _outcome(found, [])
+    assert outcome.said.startswith("ping.py v6 failed; 2 cases passed (1 at the second try)")
+    assert _outcome(again(first[:1], second), []).status == PASS
 
 
 class Silent:
