@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Delivery of received frames: to the backlog, or directly to the stack. */
+#include <linux/if_pppox.h>
 #include <linux/module.h>
+#include <linux/ppp_defs.h>
 #include <net/busy_poll.h>
 
 #include "scheme.h"
 
 IRQMOD_PARAMETER(single_frames, bool, 0644,
 		 "For comparison: each frame is delivered on its own, not in a list at the end of a pass; takes effect when the interface comes up (default N)");
+
+/* irqmod_is_flow() of what PPPoE carries: Linux 7.3 merges it. */
+bool irqmod_is_pppoe_flow(const struct sk_buff *skb)
+{
+	if (skb_headlen(skb) < PPPOE_SES_HLEN)
+		return false;
+	switch (be16_to_cpup((const void *)(skb->data + PPPOE_SES_HLEN - 2))) {
+	case PPP_IP:
+		return irqmod_is_ip_flow(skb, PPPOE_SES_HLEN);
+	case PPP_IPV6:
+		return irqmod_is_ip6_flow(skb, PPPOE_SES_HLEN);
+	default:
+		return false;
+	}
+}
+EXPORT_SYMBOL_GPL(irqmod_is_pppoe_flow);
 
 /* Hard IRQ: queue the frame on input_pkt_queue. */
 void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb)

@@ -30,13 +30,11 @@
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
-#include <linux/if_pppox.h>
 #include <linux/interrupt.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
-#include <linux/ppp_defs.h>
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
 #include <linux/workqueue.h>
@@ -538,6 +536,8 @@ static inline bool irqmod_is_ip6_flow(const struct sk_buff *skb, unsigned int at
 	return ((const struct ipv6_opt_hdr *)(ip6 + 1))->nexthdr != IPPROTO_UDP;
 }
 
+bool irqmod_is_pppoe_flow(const struct sk_buff *skb);
+
 /**
  * irqmod_is_flow() - whether GRO may merge a frame of an unknown kind
  * @skb: the frame, for which the chip tells neither TCP nor UDP
@@ -555,15 +555,7 @@ static inline bool irqmod_is_flow(const struct sk_buff *skb)
 	case htons(ETH_P_IPV6):
 		return irqmod_is_ip6_flow(skb, 0);
 	case htons(ETH_P_PPP_SES):
-		if (skb_headlen(skb) < PPPOE_SES_HLEN)
-			return false;
-		switch (be16_to_cpup((const void *)(skb->data + PPPOE_SES_HLEN - 2))) {
-		case PPP_IP:
-			return irqmod_is_ip_flow(skb, PPPOE_SES_HLEN);
-		case PPP_IPV6:
-			return irqmod_is_ip6_flow(skb, PPPOE_SES_HLEN);
-		}
-		return false;
+		return irqmod_is_pppoe_flow(skb);
 	default:
 		return false;
 	}
