@@ -56,17 +56,23 @@ int i82574_tx_offload(struct sk_buff *skb, struct i82574_packet *packet)
 	return skb_is_gso(skb) ? tx_segments(skb, packet) : 0;
 }
 
+/* Whether the chip can segment a packet. GRO also merges what PPPoE carries, which it
+ * cannot.
+ */
+static bool tx_can_segment(const struct sk_buff *skb)
+{
+	__be16 protocol = vlan_get_protocol(skb);
+
+	return (protocol == htons(ETH_P_IP) || protocol == htons(ETH_P_IPV6)) &&
+	       skb_tcp_all_headers(skb) <= TX_HEADER_MAX &&
+	       skb_shinfo(skb)->gso_size >= 64;
+}
+
 netdev_features_t i82574_features_check(struct sk_buff *skb,
 					struct net_device *netdev,
 					netdev_features_t features)
 {
-	__be16 protocol = vlan_get_protocol(skb);
-
-	/* GRO also merges what PPPoE carries. */
-	if (skb_is_gso(skb) && ((protocol != htons(ETH_P_IP) &&
-				 protocol != htons(ETH_P_IPV6)) ||
-				skb_tcp_all_headers(skb) > TX_HEADER_MAX ||
-				skb_shinfo(skb)->gso_size < 64))
+	if (skb_is_gso(skb) && !tx_can_segment(skb))
 		features &= ~NETIF_F_GSO_MASK;
 	return vlan_features_check(skb, features);
 }
