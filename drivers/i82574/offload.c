@@ -57,9 +57,9 @@ int i82574_tx_offload(struct sk_buff *skb, struct i82574_packet *packet)
 }
 
 /* Whether the chip can segment a packet. GRO also merges what PPPoE carries, which it
- * cannot.
+ * cannot. Not inline: it needs a frame on the stack.
  */
-static bool tx_can_segment(const struct sk_buff *skb)
+static noinline bool tx_can_segment(const struct sk_buff *skb)
 {
 	__be16 protocol = vlan_get_protocol(skb);
 
