@@ -8,6 +8,7 @@ source in it, in which they are run (chroot).
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ SOURCE = "linux"
 TESTS = "tools/testing/selftests"
 HOME = f"{TESTS}/drivers/net"
 FURTHER = ("hw/irq.py",)
-"""Tests of another Makefile, of what is for NICs alone, that need neither a program in BPF nor a second machine."""
+"""Tests of another Makefile, of what is for NICs alone, that need no second machine."""
 PARTS = (HOME, f"{TESTS}/net/lib", "tools/net/ynl", "Documentation/netlink/specs")
 """What of the source is needed."""
 UNWANTED = re.compile(
@@ -121,8 +122,11 @@ def _made(source: Path, name: str, root: Root, compiler: tuple[str, ...], suffix
     home.mkdir(parents=True, exist_ok=True)
     file, made = source / TESTS / name, home / f"{Path(name).stem}{suffix}"
     if not made.is_file() and file.is_file():
-        words = (*compiler, f"/out/{made.name}", "-O2", "-w", f"-I/src/{TESTS}", f"/src/{TESTS}/{name}")
-        root.run(*words, readable={"/src": source}, writable={"/out": home})
+        with tempfile.TemporaryDirectory(dir=home, prefix=".new-") as scratch:
+            words = (*compiler, f"/out/{made.name}", "-O2", "-w", f"-I/src/{TESTS}", f"/src/{TESTS}/{name}")
+            root.run(*words, readable={"/src": source}, writable={"/out": Path(scratch)})
+            if (new := Path(scratch) / made.name).is_file():
+                new.rename(made)
     return cpio.file(made.read_bytes(), 0o755) if made.is_file() else None
 
 
