@@ -14,6 +14,7 @@ up()
 		[ $tries -gt 0 ] || return
 	done
 }
+one_while_down() { ip link set "$IF0" down && ethtool -L "$IF0" combined 1 && up; }
 sent() { ethtool -S "$IF0" | sed -n 's/^ *queue1_tx_packets: //p'; }
 
 check "frames pass" pass 1
@@ -21,9 +22,10 @@ check "one queue" ethtool -L "$IF0" combined 1
 # A timeout is reported when a queue has been stopped for 5 s.
 check "frames pass for longer than a timeout" pass 12
 check "two queues" ethtool -L "$IF0" combined 2
-check "one again, while it is down" eval 'ip link set "$IF0" down && ethtool -L "$IF0" combined 1 && up'
+check "one again, while it is down" one_while_down
 check "frames pass for longer than a timeout" pass 12
-check "up again" eval 'ip link set "$IF0" down && up'
+ip link set "$IF0" down
+check "up again" up
 check "frames pass for longer than a timeout" pass 12
 before=$(sent)
 check "two queues" ethtool -L "$IF0" combined 2
