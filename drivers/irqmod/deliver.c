@@ -10,7 +10,14 @@
 IRQMOD_PARAMETER(single_frames, bool, 0644,
 		 "For comparison: each frame is delivered on its own, not in a list at the end of a pass; takes effect when the interface comes up (default N)");
 
-/* irqmod_is_flow() of what PPPoE carries: Linux 7.3 merges it. */
+/**
+ * irqmod_is_pppoe_flow() - the same as irqmod_is_flow() for what PPPoE carries
+ * @skb: the frame
+ *
+ * Linux 7.3 merges it.
+ *
+ * Return: true for an IP packet that is not UDP.
+ */
 bool irqmod_is_pppoe_flow(const struct sk_buff *skb)
 {
 	if (skb_headlen(skb) < PPPOE_SES_HLEN)

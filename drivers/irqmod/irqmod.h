@@ -518,6 +518,13 @@ static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *sk
 	queue->deliver(queue, skb);
 }
 
+/**
+ * irqmod_is_ip_flow() - the same as irqmod_is_flow() for IPv4
+ * @skb: the frame
+ * @at: where its IP header begins in the data, in bytes
+ *
+ * Return: true for an IP packet that is not UDP.
+ */
 static inline bool irqmod_is_ip_flow(const struct sk_buff *skb, unsigned int at)
 {
 	const struct iphdr *ip = (const void *)(skb->data + at);
@@ -525,6 +532,13 @@ static inline bool irqmod_is_ip_flow(const struct sk_buff *skb, unsigned int at)
 	return skb_headlen(skb) >= at + sizeof(*ip) && ip->protocol != IPPROTO_UDP;
 }
 
+/**
+ * irqmod_is_ip6_flow() - the same as irqmod_is_flow() for IPv6
+ * @skb: the frame
+ * @at: where its IP header begins in the data, in bytes
+ *
+ * Return: true for an IP packet that is not UDP.
+ */
 static inline bool irqmod_is_ip6_flow(const struct sk_buff *skb, unsigned int at)
 {
 	const struct ipv6hdr *ip6 = (const void *)(skb->data + at);
