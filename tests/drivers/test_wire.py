@@ -18,7 +18,7 @@ from tests.chips import CARDS, OF_CHIPS
 MIPS = 1000
 """Fast enough that the wire is the limit, not the CPU, with every scheme."""
 
-SLOW = {("irqmod_i8255x", "registers")}
+SLOW = {("irqmod_i8255x", "registers"), ("irqmod_i82574", "stale_wake")}
 """Scripts that take long on this driver's card, and are quick on another's."""
 
 

@@ -201,7 +201,7 @@ def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rx", "instants"), [("napi", 800), *(pytest.param(rx, 20_000, marks=pytest.mark.long) for rx in ("napi", "de"))]
+    ("rx", "instants"), [("napi", 400), *(pytest.param(rx, 20_000, marks=pytest.mark.long) for rx in ("napi", "de"))]
 )
 def test_nothing_is_found_without_a_fault(cli: Cli, tmp_path: Path, rx: str, instants: int) -> None:
     asked = ("--driver", "irqmod_i8255x", "--rx", rx, "--tx", "interrupt", "--instants", str(instants))

@@ -77,6 +77,7 @@ def test_a_machine_that_is_used_again_gives_the_same(monkeypatch: pytest.MonkeyP
     assert json.dumps(again) == json.dumps(first) == json.dumps(fresh)
 
 
+@pytest.mark.long
 def test_two_processors_forward_twice_as_much_with_any_quantum() -> None:
     one = _measured(HEAVY)["forwarded_pps"]
     two, coarse = (_measured(HEAVY, cpus=2, quantum_ns=quantum_ns)["forwarded_pps"] for quantum_ns in (1_000, 4_000))
