@@ -8,7 +8,7 @@ import re
 import pytest
 
 from irqlab.config.testbed import TestbedConfig
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.robustness.overload import Overload
 from irqlab.trials.testbed import Testbed
 from tests.chips import CARDS

@@ -18,7 +18,8 @@ from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.qemu.machine import BOOTS, BreakpointError, MachineError
+from irqlab.qemu.failure import BreakpointError, MachineError
+from irqlab.qemu.machine import BOOTS
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial

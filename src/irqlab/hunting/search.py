@@ -24,7 +24,7 @@ from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.hunting.weighing import parted, weighed
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 

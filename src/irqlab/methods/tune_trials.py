@@ -15,7 +15,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving, throughput, waits
 from irqlab.methods.receiving import BLOCK
 from irqlab.qemu.cancellation import CancelledError, workers
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, Tuning
 from irqlab.trials.forwarding import ForwardingResult

@@ -10,12 +10,11 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shlex
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.errors import IrqlabError
 from irqlab.files import Scratch
 from irqlab.qemu import cancellation
+from irqlab.qemu.failure import BreakpointError, MachineError, failed
 from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.qmp import Qmp, QmpError
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
@@ -81,18 +81,6 @@ BOOTS = 3
 """How often what ends with a BreakpointError is tried."""
 SNAPSHOT_SLEEP_NS = 20_000_000
 SNAPSHOT_AFTER_NS = 5_000_000
-
-
-class MachineError(IrqlabError):
-    """QEMU or the DUT's kernel died, or did not start; the message includes their last output."""
-
-
-class PanicError(MachineError):
-    """The DUT's kernel panicked."""
-
-
-class BreakpointError(PanicError):
-    """The same by QEMU's fault: a processor runs a breakpoint that the kernel has already removed (docs/use/findings.md)."""
 
 
 @dataclass(frozen=True)
@@ -284,68 +272,13 @@ class Machine:
             code: int | None = self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             code = None
-        return _failure(what, self.directory, code)
+        return failed(what, self.directory / CONSOLE, self.directory / "qemu.log", code)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
-
-
-CONSOLE_LINES, QEMU_LINES = 40, 10
-"""How many lines of the DUT's console and of QEMU's log an error shows."""
-REPORT = re.compile(r"\bOops\b|\bBUG: |general protection fault|\[ cut here \]|: 0000 \[#1\]")
-"""Lines with which the kernel's reports begin."""
-SAME_REPORT = 5
-"""Lines that are nearer belong to one report."""
-BREAKPOINT = re.compile(r"\bint3: 0000 \[#1\]")
-"""How it begins if a processor ran a breakpoint that is nobody's."""
-
-
-def _failure(what: str, directory: Path, code: int | None) -> MachineError:
-    console, log = _lines_of(directory / CONSOLE), _lines_of(directory / "qemu.log")[-QEMU_LINES:]
-    kind = MachineError
-    # The call trace, and what comes after the panic, can be longer than what is shown.
-    panic = next((number for number, line in enumerate(console) if "Kernel panic" in line), None)
-    if panic is not None:
-        said = "the DUT's kernel panicked"
-        report = _report(console[:panic])
-        kind = BreakpointError if any(BREAKPOINT.search(line) for line in console[report:panic]) else PanicError
-        shown = console[report : report + CONSOLE_LINES]
-        console = shown if panic < report + CONSOLE_LINES else [*shown[:-1], console[panic]]
-    elif code is not None and code < 0:
-        said = f"QEMU was killed by signal {-code}"
-    elif code is None:
-        said = "QEMU does not answer"
-    else:
-        said = f"QEMU ended with exit code {code}"
-    if console:
-        said += "\n".join(["; the DUT's console:", *(f"  {line}" for line in console[-CONSOLE_LINES:])])
-    if log:
-        said += "\n".join(["\nQEMU's log:", *(f"  {line}" for line in log)])
-    return kind(f"{what}: {said}")
-
-
-def _report(console: Sequence[str]) -> int:
-    """The line with which the last report begins; some lines before the end, if there is none."""
-    found = [number for number, line in enumerate(console) if REPORT.search(line)]
-    if not found:
-        return max(len(console) - CONSOLE_LINES // 2, 0)
-    first = found.pop()
-    while found and first - found[-1] <= SAME_REPORT:
-        first = found.pop()
-    return first
-
-
-def _lines_of(path: Path) -> list[str]:
-    """The lines of a log that are not empty; none if it cannot be read."""
-    try:
-        # After the file was truncated, QEMU continues at its old offset, so the file starts with zeros.
-        text = path.read_text(errors="replace").replace("\0", "")
-    except OSError:
-        return []
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False, to_save: bool = False) -> Machine:
@@ -428,7 +361,7 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
             code = None
         _end(process)
         use.close()
-        failure = _failure("the DUT did not start", directory, code)
+        failure = failed("the DUT did not start", directory / CONSOLE, directory / "qemu.log", code)
         scratch.close()
         raise failure from error
     except BaseException:

@@ -22,7 +22,7 @@ from irqlab.config.addresses import stream
 from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut, LabDut
 from irqlab.qemu.cancellation import workers
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.robustness import nicport
 from irqlab.robustness.nicport import FaultPlan

@@ -14,7 +14,7 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import CancelledError, cancelled_or_failed, workers
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.results.document import MethodResult
 from irqlab.runner.progress import Remaining
 from irqlab.trials.bench import Bench

@@ -15,7 +15,8 @@ from irqlab.dut.agent import dut_error
 from irqlab.dut.router import LabDut
 from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
-from irqlab.qemu.machine import Machine, MachineConfig, MachineError, start
+from irqlab.qemu.failure import MachineError
+from irqlab.qemu.machine import Machine, MachineConfig, start
 from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.qemu.watchdog import NoAnswerError

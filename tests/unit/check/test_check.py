@@ -34,7 +34,7 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.qemu.cancellation import Cancellation, CancelledError
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.report import render
 from irqlab.report.check import page
 from irqlab.runner.progress import ProgressDisplay

@@ -19,7 +19,7 @@ from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, alone_of, hunt, led, step_of
 from irqlab.qemu.cancellation import CancelledError
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received, Step, Transmitted
 from tests.unit.fake_hunted import runner_of
 

@@ -15,8 +15,9 @@ import pytest
 
 from irqlab.qemu import cancellation, machine
 from irqlab.qemu.cancellation import CancelledError
+from irqlab.qemu.failure import BreakpointError, MachineError, PanicError, failed
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import BOOTS, BreakpointError, MachineError, PanicError, _failure, parameters_of
+from irqlab.qemu.machine import BOOTS, parameters_of
 from irqlab.qemu.qmp import QmpError
 from irqlab.setup import nics
 from irqlab.setup.bootable import Kernel
@@ -34,7 +35,7 @@ from irqlab.setup.qemu import Qemu
 )
 def test_the_cause_of_a_machines_end_is_reported(tmp_path: Path, console: str, code: int | None, said: str) -> None:
     (tmp_path / "console.log").write_text(console)
-    failure = _failure("it died", tmp_path, code)
+    failure = failed("it died", tmp_path / "console.log", tmp_path / "qemu.log", code)
     assert str(failure).splitlines()[0].startswith(f"it died: {said}")
     assert isinstance(failure, PanicError) == ("panic" in console)
 
@@ -49,20 +50,20 @@ def test_a_breakpoint_that_is_gone_is_told_from_other_panics(tmp_path: Path) -> 
         "Kernel panic - not syncing: Fatal",
     ]
     (tmp_path / "console.log").write_text("\n".join(report))
-    failure = _failure("it died", tmp_path, 0)
+    failure = failed("it died", tmp_path / "console.log", tmp_path / "qemu.log", 0)
     assert isinstance(failure, BreakpointError)
     said = str(failure).splitlines()
     assert said[1].strip() == report[32], "the report's beginning"
     assert said[-1].strip() == report[-1]
     assert len(said) == 41
     (tmp_path / "console.log").write_text("Oops: general protection fault: 0000 [#1]\nKernel panic - not syncing: Fatal\n")
-    assert not isinstance(_failure("it died", tmp_path, 0), BreakpointError)
+    assert not isinstance(failed("it died", tmp_path / "console.log", tmp_path / "qemu.log", 0), BreakpointError)
 
 
 def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
     console = [f"boot {n}" for n in range(100)] + ["Kernel panic - not syncing: bad"] + [f" trace {n}" for n in range(60)]
     (tmp_path / "console.log").write_text("\n".join(console))
-    said = str(_failure("it died", tmp_path, 0)).splitlines()
+    said = str(failed("it died", tmp_path / "console.log", tmp_path / "qemu.log", 0)).splitlines()
     assert said[0].startswith("it died: the DUT's kernel panicked")
     assert "  Kernel panic - not syncing: bad" in said
     assert "   trace 0" in said

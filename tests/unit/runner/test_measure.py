@@ -18,7 +18,7 @@ from irqlab.dut.agent import DutError
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, latency, loss
 from irqlab.qemu import machine
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.report import view
 from irqlab.results.document import MethodResult
 from irqlab.runner.measure import Outcome, measure

@@ -19,7 +19,7 @@ from irqlab.dut.agent import DutError, NotSupportedError
 from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
 from irqlab.qemu import snapshots
-from irqlab.qemu.machine import MachineError
+from irqlab.qemu.failure import MachineError
 from irqlab.qemu.rpc import ConnectionLostError, TesterError, UnsupportedError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.qemu.watchdog import NoAnswerError
